@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/load/internal/sample"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
@@ -28,11 +29,11 @@ type callers struct {
 	// has.
 	broken atomic.Pointer[judge.Failure]
 	// sample has lists that readers made.
-	sample *sample
+	sample *sample.Lists
 }
 
 func newCallers(r *run, kind, name string, count int) *callers {
-	g := &callers{run: r, kind: kind, name: name, count: count, latency: latency.NewRecorder(), sample: newSample(r.plan.Seed)}
+	g := &callers{run: r, kind: kind, name: name, count: count, latency: latency.NewRecorder(), sample: sample.New(r.plan.Seed)}
 	r.callers = append(r.callers, g)
 	return g
 }

@@ -19,6 +19,7 @@
 //	clients   consume by object caches and informers
 //	breaks    are where consumers of a history disconnect
 //	latency   records latencies
+//	sample    keeps some of the lists
 //	states    compares final states
 //	judge     compares what was received with what was written
 //	pace      has the schedules

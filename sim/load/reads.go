@@ -78,7 +78,7 @@ func (a *asked) judgeGet(key string, o *engine.Object[content.Item]) error {
 func (rd *reader) list(ctx context.Context, sel scenario.Selection) (check func(), err error) {
 	a := rd.ask()
 	opts := engine.ListOptions{Labels: sel.Labels, Fields: sel.Fields, Prefix: sel.Prefix, Limit: rd.spec.Limit, Read: a.read}
-	keep := rd.group.sample.keeps(sel)
+	keep := rd.group.sample.Keeps(sel)
 	var pages []*engine.List[content.Item]
 	for {
 		page, err := rd.run.engine.List(ctx, opts)
@@ -110,16 +110,16 @@ func (rd *reader) judgeList(sel scenario.Selection, a asked, pages []*engine.Lis
 		}
 	}
 	if keep {
-		rd.group.sample.keep(sel, l)
+		rd.group.sample.Keep(sel, l)
 	}
 }
 
 // judgeReads compares the lists that were kept with the states at their revisions.
 func (r *run) judgeReads() {
 	for _, g := range r.callers {
-		for _, of := range g.sample.selections {
-			for i := range of.lists {
-				g.breaks(of.lists[i].Judge(r.expected, judge.Selection(of.Selection)))
+		for sel, lists := range g.sample.All() {
+			for i := range lists {
+				g.breaks(lists[i].Judge(r.expected, judge.Selection(sel)))
 			}
 		}
 	}

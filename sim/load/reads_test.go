@@ -35,7 +35,7 @@ func TestReaders_FindNothingInAnEngineThatKeepsItsWord(t *testing.T) {
 	for _, op := range []scenario.ReadOp{scenario.Get, scenario.List} {
 		for _, mode := range []scenario.ReadMode{scenario.Latest, scenario.Cached, scenario.NotOlder, scenario.Exact} {
 			rd, _ := reads(t, scenario.Reader{Op: op, Mode: mode})
-			require.Equal(t, oneIf(op == scenario.List), rd.group.sample.size)
+			require.Equal(t, oneIf(op == scenario.List), rd.group.sample.Len())
 			require.Empty(t, rd.run.judge().broken)
 		}
 	}

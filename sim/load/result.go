@@ -158,8 +158,8 @@ func (r *run) expect() {
 		selections = append(selections, judge.Selection(w.sel))
 	}
 	for _, g := range r.callers {
-		for _, of := range g.sample.selections {
-			selections = append(selections, judge.Selection(of.Selection))
+		for sel := range g.sample.All() {
+			selections = append(selections, judge.Selection(sel))
 		}
 	}
 	r.expected = judge.Expect(slices.Values(selections), &r.ledger)

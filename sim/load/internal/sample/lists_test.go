@@ -1,26 +1,29 @@
-package load
+package sample
 
 import (
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // list has the sample keep the nth list of a load, if it wants it.
-func (s *sample) list(sel scenario.Selection, n int) {
-	if s.keeps(sel) {
-		s.keep(sel, judge.Listing[content.Item]{Limit: n}) // by which it is known again
+func (s *Lists) list(sel scenario.Selection, n int) {
+	if s.Keeps(sel) {
+		s.Keep(sel, judge.Listing[content.Item]{Limit: n}) // by which it is known again
 	}
 }
 
 // A load may last for hours: what is kept of it is bounded, and not of its beginning alone.
-func TestSample_HasListsOfAllTimes(t *testing.T) {
-	s := newSample(1)
+func TestLists_HasListsOfAllTimes(t *testing.T) {
+	s := New(1)
 	const all = 100_000
 	for i := range all {
 		s.list(scenario.Selection{}, i)
@@ -37,8 +40,8 @@ func TestSample_HasListsOfAllTimes(t *testing.T) {
 }
 
 // Otherwise a load that lists two selections by turns would have one of them compared only at first.
-func TestSample_HasAsManyListsOfEachSelection(t *testing.T) {
-	s := newSample(1)
+func TestLists_HasAsManyListsOfEachSelection(t *testing.T) {
+	s := New(1)
 	sels := []scenario.Selection{{Prefix: "a"}, {Labels: "a"}, {Fields: "a"}, {Key: "a"}}
 	for i := range 100_000 {
 		s.list(sels[i%len(sels)], i)
@@ -49,8 +52,8 @@ func TestSample_HasAsManyListsOfEachSelection(t *testing.T) {
 	}
 }
 
-func TestSample_HasSelectionsOfAllTimes(t *testing.T) {
-	s := newSample(1)
+func TestLists_HasSelectionsOfAllTimes(t *testing.T) {
+	s := New(1)
 	const all = 1000
 	late, n := 0, 0
 	for i := range all {
@@ -65,23 +68,42 @@ func TestSample_HasSelectionsOfAllTimes(t *testing.T) {
 		at, err := strconv.Atoi(of.Prefix)
 		require.NoError(t, err)
 		require.Equal(t, at*100, of.lists[0].Limit, "from its first list on")
-		late += oneIf(at >= all/2)
+		if at >= all/2 {
+			late++
+		}
 	}
 	require.Greater(t, late, maxKeptSelections/4)
 	require.Less(t, s.size, maxKept)
 }
 
-func TestSample_DropsAListOfASelectionThatItNoLongerHas(t *testing.T) {
-	s := newSample(1)
+func TestLists_DropsAListOfASelectionThatItNoLongerHas(t *testing.T) {
+	s := New(1)
 	var begun []scenario.Selection
 	for i := range 100 {
-		if sel := (scenario.Selection{Prefix: strconv.Itoa(i)}); s.keeps(sel) {
+		if sel := (scenario.Selection{Prefix: strconv.Itoa(i)}); s.Keeps(sel) {
 			begun = append(begun, sel)
 		}
 	}
 	require.Greater(t, len(begun), maxKeptSelections)
 	for _, sel := range begun {
-		s.keep(sel, judge.Listing[content.Item]{})
+		s.Keep(sel, judge.Listing[content.Item]{})
 	}
 	require.Equal(t, maxKeptSelections, s.size)
+}
+
+func TestLists_AllHasEachSelectionOnce(t *testing.T) {
+	s := New(1)
+	require.Zero(t, s.Len())
+	for i := range 6 {
+		s.list(scenario.Selection{Prefix: strconv.Itoa(i % 2)}, i)
+	}
+	require.Equal(t, 6, s.Len())
+	n := map[string]int{}
+	for sel, lists := range s.All() {
+		n[sel.Prefix] += len(lists)
+	}
+	require.Equal(t, map[string]int{"0": 3, "1": 3}, n)
+	for range s.All() {
+		break
+	}
 }

@@ -1,8 +1,9 @@
-package load
+package sample
 
 import (
 	"cmp"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -19,10 +20,10 @@ const (
 	maxKeptSelections = 20
 )
 
-// sample keeps some of the lists of a group of readers, to be compared with the state at their revision
-// once everything is written. They are of all times of the load, and of selections of all times. It is
-// safe for concurrent use.
-type sample struct {
+// Lists are some of the lists of a group of readers, to be compared with the state at their revision
+// once everything is written. They are of all times of the load, and of selections of all times. The
+// methods are safe for concurrent use, except All.
+type Lists struct {
 	seed uint64
 
 	mu sync.Mutex
@@ -42,11 +43,29 @@ type sampled struct {
 	lists []judge.Listing[content.Item]
 }
 
-// newSample returns a sample without lists; the seed determines which selections it prefers.
-func newSample(seed uint64) *sample { return &sample{seed: seed, stride: 1} }
+// New returns a sample without lists; the seed determines which selections it prefers.
+func New(seed uint64) *Lists { return &Lists{seed: seed, stride: 1} }
 
-// keeps reports whether the next list of the selection is to be kept.
-func (s *sample) keeps(sel scenario.Selection) bool {
+// Len returns how many lists are kept.
+func (s *Lists) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size
+}
+
+// All returns the selections, and the lists of each. It is for the time when the readers have ended.
+func (s *Lists) All() iter.Seq2[scenario.Selection, []judge.Listing[content.Item]] {
+	return func(yield func(scenario.Selection, []judge.Listing[content.Item]) bool) {
+		for _, of := range s.selections {
+			if !yield(of.Selection, of.lists) {
+				return
+			}
+		}
+	}
+}
+
+// Keeps reports whether the next list of the selection is to be kept.
+func (s *Lists) Keeps(sel scenario.Selection) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.find(sel)
@@ -61,7 +80,7 @@ func (s *sample) keeps(sel scenario.Selection) bool {
 }
 
 // find returns the selection if its lists are kept, or else nil.
-func (s *sample) find(sel scenario.Selection) *sampled {
+func (s *Lists) find(sel scenario.Selection) *sampled {
 	for _, of := range s.selections {
 		if of.Selection == sel {
 			return of
@@ -72,7 +91,7 @@ func (s *sample) find(sel scenario.Selection) *sampled {
 
 // admit adds a selection, in place of the one with the highest rank if there are enough, and returns it.
 // It returns nil if that is the selection itself, as it then will be whenever it is listed.
-func (s *sample) admit(sel scenario.Selection) *sampled {
+func (s *Lists) admit(sel scenario.Selection) *sampled {
 	added := &sampled{Selection: sel, rank: s.rank(sel)}
 	if last := len(s.selections) - 1; last == maxKeptSelections-1 {
 		if s.selections[last].rank <= added.rank {
@@ -87,7 +106,7 @@ func (s *sample) admit(sel scenario.Selection) *sampled {
 }
 
 // rank returns a number that is random, and the same for equal selections of loads with the same seed.
-func (s *sample) rank(sel scenario.Selection) uint64 {
+func (s *Lists) rank(sel scenario.Selection) uint64 {
 	h := fnv.New64a()
 	for _, part := range []string{sel.Labels, sel.Fields, sel.Prefix, sel.Key} {
 		_, _ = h.Write([]byte(part))
@@ -96,9 +115,9 @@ func (s *sample) rank(sel scenario.Selection) uint64 {
 	return rand.NewPCG(s.seed, h.Sum64()).Uint64()
 }
 
-// keep keeps a list for which keeps has reported true. Once there are enough it drops every other list of
+// Keep keeps a list for which Keeps has reported true. Once there are enough it drops every other list of
 // each selection.
-func (s *sample) keep(sel scenario.Selection, l judge.Listing[content.Item]) {
+func (s *Lists) Keep(sel scenario.Selection, l judge.Listing[content.Item]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.find(sel)
@@ -112,7 +131,7 @@ func (s *sample) keep(sel scenario.Selection, l judge.Listing[content.Item]) {
 }
 
 // halve drops every other list of each selection, and keeps the first.
-func (s *sample) halve() {
+func (s *Lists) halve() {
 	s.stride, s.size = 2*s.stride, 0
 	for _, of := range s.selections {
 		kept := of.lists[:0]
