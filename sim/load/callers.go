@@ -48,12 +48,12 @@ func (g *callers) callOnSchedule(ctx context.Context, clock *pace.Schedule, star
 // onSchedule is callOnSchedule of calls that are given to made by themselves.
 func (g *callers) onSchedule(ctx context.Context, clock *pace.Schedule, start, end time.Duration, call func(ctx context.Context, due int64)) {
 	for due := clock.Due(); due < end-start; due = clock.Due() {
-		if g.run.stopwatch.elapsed() > end {
+		if g.run.stopwatch.Elapsed() > end {
 			g.missed.Add(1 + clock.Left(end-start))
 			return
 		}
-		at := g.run.stopwatch.at(start + due)
-		if g.run.stopwatch.until(ctx, at) != nil {
+		at := g.run.stopwatch.At(start + due)
+		if g.run.stopwatch.Until(ctx, at) != nil {
 			return
 		}
 		call(ctx, at)
@@ -65,7 +65,7 @@ func (g *callers) onSchedule(ctx context.Context, clock *pace.Schedule, start, e
 func (g *callers) made(ctx context.Context, due int64, err error) {
 	switch {
 	case err == nil:
-		g.latency.Record(int(g.done.Add(1)), g.run.stopwatch.now()-due)
+		g.latency.Record(int(g.done.Add(1)), g.run.stopwatch.Now()-due)
 	case ctx.Err() == nil && !errors.Is(err, engine.ErrEngineClosed):
 		g.failed.Add(1)
 		g.run.failure(g.name, err)

@@ -153,7 +153,7 @@ func (w *watcher) finish(ctx context.Context, watch *engine.Watch[content.Item])
 
 // take records events. The caller holds mu.
 func (w *watcher) take(events ...engine.Event[content.Item]) {
-	now := w.run.stopwatch.now()
+	now := w.run.stopwatch.Now()
 	latency, handed := w.scratch[0][:0], w.scratch[1][:0]
 	changes := uint64(0)
 	for i := range events {

@@ -18,6 +18,7 @@
 //	pipeline  consumes by a queue
 //	clients   consume by object caches and informers
 //	breaks    are where consumers of a history disconnect
+//	timing    has the load's time
 //	latency   records latencies
 //	sample    keeps some of the lists
 //	states    compares final states

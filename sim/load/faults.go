@@ -62,7 +62,7 @@ func (f *faults) inject(ctx context.Context) {
 		}
 	}()
 	for _, s := range f.steps {
-		if f.run.stopwatch.until(ctx, f.run.stopwatch.at(s.at)) != nil {
+		if f.run.stopwatch.Until(ctx, f.run.stopwatch.At(s.at)) != nil {
 			return
 		}
 		if s.ends {
@@ -71,7 +71,7 @@ func (f *faults) inject(ctx context.Context) {
 			continue
 		}
 		fault := &f.run.plan.Faults[f.run.plan.Timeline[s.moment].Fault]
-		now := f.run.stopwatch.elapsed().Seconds()
+		now := f.run.stopwatch.Elapsed().Seconds()
 		o := &occurrence{of: fault, Fault: report.Fault{Name: fault.Name, Kind: string(fault.Kind), At: now, Until: now}}
 		f.happened = append(f.happened, o)
 		if fault.Kind.Lasts() {
@@ -86,7 +86,7 @@ func (f *faults) inject(ctx context.Context) {
 // end ends a fault that lasts.
 func (f *faults) end(o *occurrence) {
 	f.run.storage.End(o.lasting)
-	o.Until, o.Struck = f.run.stopwatch.elapsed().Seconds(), o.lasting.Hits()
+	o.Until, o.Struck = f.run.stopwatch.Elapsed().Seconds(), o.lasting.Hits()
 }
 
 // reports returns what happened, and remarks on the faults that struck nothing each time, and so
@@ -123,7 +123,7 @@ func (f *faults) injectOnce(ctx context.Context, o *occurrence, moment int) int 
 		}
 		return 1
 	case scenario.FaultJump:
-		f.run.clock.jump(o.of.Jump)
+		f.run.clock.Jump(o.of.Jump)
 		return 1
 	}
 	return f.disturbWatchers(o, moment)

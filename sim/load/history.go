@@ -220,7 +220,7 @@ func (r *run) replay(ctx context.Context) (err error) {
 
 	r.begin()
 	defer h.show(r.replayProgress)()
-	defer func() { r.took = r.stopwatch.elapsed() }()
+	defer func() { r.took = r.stopwatch.Elapsed() }()
 	var watching, opening sync.WaitGroup
 	defer watching.Wait()
 	for w := range r.everyWatcher() {
@@ -303,11 +303,11 @@ func (r *run) writeHistory(ctx context.Context) error {
 	w := newWriter(r, g, &r.plan.Writers[0], 0, 0)
 	for i := h.start; i < len(h.Changes); i++ {
 		c := &h.Changes[i]
-		due := r.stopwatch.now()
+		due := r.stopwatch.Now()
 		if h.Speed > 0 {
-			due = r.stopwatch.at(h.due(c))
+			due = r.stopwatch.At(h.due(c))
 		}
-		if err := r.stopwatch.until(ctx, due); err != nil {
+		if err := r.stopwatch.Until(ctx, due); err != nil {
 			return err
 		}
 		rev, err := w.apply(ctx, due, c)

@@ -120,13 +120,13 @@ func (h *handlerCheck) receive(n informer.Notification[content.Item]) {
 // that existed before, whether they arrive in the first list or, for an informer that
 // started early, as changes.
 func (h *handlerCheck) count(n informer.Notification[content.Item]) {
-	it, begun := &n.Object.Value, h.run.stopwatch.begun.Load()
+	it, begun := &n.Object.Value, h.run.stopwatch.Start()
 	if begun == 0 || n.Type != store.Deleted && it.Stored < begun {
 		return
 	}
 	h.group.received.Add(1)
 	if n.Type != store.Deleted && n.Cause == informer.Change {
-		h.group.latency.Record(h.number, h.run.stopwatch.now()-it.Due)
+		h.group.latency.Record(h.number, h.run.stopwatch.Now()-it.Due)
 	}
 }
 

@@ -9,13 +9,14 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
+	"github.com/watchmill/watchmill/sim/load/internal/timing"
 	"github.com/watchmill/watchmill/store"
 )
 
 // An informer that starts before the initial objects sees them as changes. They were
 // not due at any time, so they must not be measured.
 func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
-	r := &run{stopwatch: newStopwatch()}
+	r := &run{stopwatch: timing.NewStopwatch()}
 	g := &informerGroup{latency: latency.NewRecorder()}
 	p := &handlerCheck{run: r, group: g, state: map[string]store.Revision{}}
 	measured := func() int64 {
@@ -26,16 +27,16 @@ func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
 		o := &engine.Object[content.Item]{Key: "a", Revision: 7, Value: content.Item{Stored: stored}}
 		p.receive(informer.Notification[content.Item]{Type: kind, Cause: cause, Object: o})
 	}
-	tell(store.Added, informer.Change, r.stopwatch.now())
+	tell(store.Added, informer.Change, r.stopwatch.Now())
 	require.Zero(t, g.received.Load())
 	require.Zero(t, measured())
 
-	r.stopwatch.begin()
-	tell(store.Modified, informer.Change, r.stopwatch.at(-1))
+	r.stopwatch.Begin()
+	tell(store.Modified, informer.Change, r.stopwatch.At(-1))
 	require.Zero(t, g.received.Load(), "it was there before")
-	tell(store.Modified, informer.Change, r.stopwatch.now())
+	tell(store.Modified, informer.Change, r.stopwatch.Now())
 	require.Equal(t, int64(1), measured())
-	tell(store.Modified, informer.Relist, r.stopwatch.now())
+	tell(store.Modified, informer.Relist, r.stopwatch.Now())
 	tell(store.Deleted, informer.Change, 0)
 	require.Equal(t, uint64(3), g.received.Load())
 	require.Equal(t, int64(1), measured(), "changes alone are measured")
@@ -58,7 +59,7 @@ func TestInformers_NotifyOfChangesToWhatTheHandlerHas(t *testing.T) {
 		"deleted twice":           {[]notification{added, {Type: store.Deleted, Object: object(8)}, {Type: store.Deleted, Object: object(8)}}, "and had nothing"},
 		"the first mismatch":      {[]notification{{Type: store.Deleted, Object: object(8)}, added, added}, "and had nothing"},
 	} {
-		p := &handlerCheck{run: &run{stopwatch: newStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
+		p := &handlerCheck{run: &run{stopwatch: timing.NewStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
 		for _, n := range c.all {
 			p.receive(n)
 		}

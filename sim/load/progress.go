@@ -81,8 +81,8 @@ func (r *run) progress(before Progress) Progress {
 		Phase: Preparing, Created: int(r.created.Load()), Duration: r.plan.Duration,
 		Writes: r.total("writers", (*callers).successes), Deliveries: r.delivered(),
 	}
-	if r.stopwatch.begun.Load() > 0 {
-		p.Phase, p.Elapsed = Loading, r.stopwatch.elapsed()
+	if r.stopwatch.Start() > 0 {
+		p.Phase, p.Elapsed = Loading, r.stopwatch.Elapsed()
 	}
 	span := max(p.Elapsed-before.Elapsed, time.Microsecond).Seconds()
 	p.WriteRate = float64(p.Writes-before.Writes) / span

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
+	"github.com/watchmill/watchmill/sim/load/internal/timing"
 	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -39,8 +40,8 @@ type run struct {
 	opts      Options
 	traces    map[string][]trace.Change
 	history   *replay // nil unless one is replayed
-	stopwatch *stopwatch
-	clock     *jumpClock
+	stopwatch *timing.Stopwatch
+	clock     *timing.Clock
 	ledger    judge.Ledger
 	storage   *storage.Storage
 	host      *engine.Host
@@ -111,7 +112,7 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 // newRun returns a run in which nothing has started.
 func newRun(plan *scenario.Plan, opts Options) *run {
 	r := &run{
-		plan: plan, opts: opts, stopwatch: newStopwatch(), clock: &jumpClock{},
+		plan: plan, opts: opts, stopwatch: timing.NewStopwatch(), clock: &timing.Clock{},
 		started: time.Now(), // until the load begins
 	}
 	r.goroutines[0] = goroutines()
@@ -124,7 +125,7 @@ func (r *run) start() (err error) {
 	if r.history != nil && r.history.Open != nil {
 		open = r.history.Open
 	}
-	if r.storage, err = storage.New(r.plan, open, r.stopwatch.now, &r.ledger); err != nil {
+	if r.storage, err = storage.New(r.plan, open, r.stopwatch.Now, &r.ledger); err != nil {
 		return err
 	}
 	if r.host, err = engine.NewHost(engine.HostConfig{Clock: r.clock, Seed: r.plan.Seed, Workers: r.plan.Engine.Workers}); err != nil {
@@ -227,7 +228,7 @@ func (r *run) play(ctx context.Context) error {
 	r.begin()
 	r.startBackground(untilFinish, &background)
 	r.callAll(living)
-	r.load = r.stopwatch.elapsed()
+	r.load = r.stopwatch.Elapsed()
 	r.finish(living, stop, &watching)
 	r.interrupted = ctx.Err() != nil
 	return nil
@@ -236,7 +237,7 @@ func (r *run) play(ctx context.Context) error {
 // begin sets the start of the load to now.
 func (r *run) begin() {
 	r.started = time.Now()
-	r.stopwatch.begin()
+	r.stopwatch.Begin()
 }
 
 // openWatchers starts the watchers and waits until those without a start time have opened
@@ -263,11 +264,11 @@ func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
 // watchFromStart waits for the watcher's start time and then runs it.
 func (w *watcher) watchFromStart(ctx context.Context) {
 	select {
-	case <-w.run.stopwatch.started:
+	case <-w.run.stopwatch.Started():
 	case <-ctx.Done():
 		return
 	}
-	if w.run.stopwatch.until(ctx, w.run.stopwatch.at(w.starts())) == nil {
+	if w.run.stopwatch.Until(ctx, w.run.stopwatch.At(w.starts())) == nil {
 		w.watchUntilRead(ctx, func() {})
 	}
 }
@@ -300,7 +301,7 @@ func (r *run) callAll(ctx context.Context) {
 	for _, u := range r.cacheUsers {
 		calling.Go(func() { u.use(ctx) })
 	}
-	_ = r.stopwatch.until(ctx, r.stopwatch.at(r.plan.Duration))
+	_ = r.stopwatch.Until(ctx, r.stopwatch.At(r.plan.Duration))
 	calling.Wait()
 }
 
@@ -324,11 +325,11 @@ func (r *run) finish(ctx context.Context, stop func(), watching *sync.WaitGroup)
 // lastTaken returns when the last event was received, since the start, and at least
 // the duration of the load.
 func (r *run) lastTaken() time.Duration {
-	last := r.stopwatch.at(r.load)
+	last := r.stopwatch.At(r.load)
 	for w := range r.everyWatcher() {
 		last = max(last, w.taken)
 	}
-	return time.Duration(last - r.stopwatch.at(0))
+	return time.Duration(last - r.stopwatch.At(0))
 }
 
 // config returns the configuration of the engine under load.

@@ -65,7 +65,7 @@ func (s *sampler) sample(ctx context.Context) {
 
 // take takes one sample, unless the previous one is too recent for a rate.
 func (s *sampler) take() {
-	now := s.run.stopwatch.elapsed()
+	now := s.run.stopwatch.Elapsed()
 	s.drain()
 	if len(s.samples) == 0 || now-s.at >= s.every/2 {
 		s.add(now)
@@ -209,7 +209,7 @@ func (s *stages) probe(ctx context.Context) {
 // engine's workers.
 func (s *stages) dispatched(ev engine.Event[content.Item]) {
 	if ev.Object != nil && ev.Type != engine.Deleted {
-		s.dispatch.Record(0, s.run.stopwatch.now()-ev.Object.Value.Stored)
+		s.dispatch.Record(0, s.run.stopwatch.Now()-ev.Object.Value.Stored)
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *stages) probeCache(ctx context.Context) {
 			// It gives up after a time, and the cache is later than that.
 			for s.run.engine.WaitFor(ctx, written.Revision) != nil && pace.Sleep(ctx, 10*time.Millisecond) == nil {
 			}
-			s.cache.Record(0, s.run.stopwatch.now()-written.Stored)
+			s.cache.Record(0, s.run.stopwatch.Now()-written.Stored)
 		case <-ctx.Done():
 			return
 		}

@@ -168,7 +168,7 @@ func (w *watcher) watchUntilRead(ctx context.Context, ready func()) {
 func (w *watcher) beginConnecting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.connecting = w.run.stopwatch.now()
+	w.connecting = w.run.stopwatch.Now()
 }
 
 // retry records a failed attempt to open a watch, waits before the next one and reports

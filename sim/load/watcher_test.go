@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/timing"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -47,7 +48,7 @@ func newStartedRun(t *testing.T, s *scenario.Scenario) *run {
 	t.Helper()
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
-	r := &run{plan: plan, stopwatch: newStopwatch(), clock: &jumpClock{}}
+	r := &run{plan: plan, stopwatch: timing.NewStopwatch(), clock: &timing.Clock{}}
 	r.goroutines[0] = goroutines()
 	require.NoError(t, r.start())
 	t.Cleanup(func() { require.NoError(t, r.close()) })

@@ -241,12 +241,12 @@ func (w *writer) replay(ctx context.Context) {
 		c := &changes[i]
 		part := min(1, max(0, c.Time.Sub(first).Seconds()/max(span.Seconds(), 1e-9)))
 		due := w.spec.Start + time.Duration(part*float64(w.spec.Stop-w.spec.Start))
-		if due < w.spec.Stop && w.run.stopwatch.elapsed() > w.spec.Stop {
+		if due < w.spec.Stop && w.run.stopwatch.Elapsed() > w.spec.Stop {
 			w.group.missed.Add(uint64(len(changes) - i))
 			return
 		}
-		at := w.run.stopwatch.at(due)
-		if w.run.stopwatch.until(ctx, at) != nil {
+		at := w.run.stopwatch.At(due)
+		if w.run.stopwatch.Until(ctx, at) != nil {
 			return
 		}
 		_, err := w.apply(ctx, at, c)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/sim/load/internal/timing"
 	"github.com/watchmill/watchmill/sim/pace"
 	"github.com/watchmill/watchmill/sim/scenario"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -182,8 +183,8 @@ func TestTrace_ThatIsInterruptedHasMissedNothing(t *testing.T) {
 
 // The next call of a very low rate is due long after the end, whenever the group starts.
 func TestCalls_OfALowRateAreNotDue(t *testing.T) {
-	r := &run{plan: &scenario.Plan{}, stopwatch: newStopwatch()}
-	r.stopwatch.begin()
+	r := &run{plan: &scenario.Plan{}, stopwatch: timing.NewStopwatch()}
+	r.stopwatch.Begin()
 	g := newCallers(r, "writers", "w", 1)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
