@@ -50,7 +50,7 @@ func (r *run) startCache(g *callers, spec *scenario.Cache, part int) error {
 	if err != nil {
 		return err
 	}
-	r.closers = append(r.closers, cache)
+	r.own(cache)
 	random := rand.New(rand.NewPCG(r.plan.Seed, uint64(len(r.cacheUsers))+20_000_000))
 	share := float64(part) / float64(spec.Count)
 	r.cacheUsers = append(r.cacheUsers, &cacheUser{
@@ -170,7 +170,7 @@ func (r *run) stale() (n int) {
 		n += r.staleReferences(g)
 	}
 	for _, g := range r.informerGroups {
-		n += g.staleHandlers()
+		n += g.Stale()
 	}
 	return n
 }

@@ -16,7 +16,8 @@
 //	content   makes the objects
 //	storage   stores them and injects faults
 //	pipeline  consumes by a queue
-//	clients   consume by object caches and informers
+//	informers checks what informers tell
+//	clients   consume a history by object caches and informers
 //	breaks    are where consumers of a history disconnect
 //	timing    has the load's time
 //	latency   records latencies

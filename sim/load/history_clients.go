@@ -1,8 +1,6 @@
 package load
 
 import (
-	"io"
-
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/sim/load/internal/clients"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
@@ -14,8 +12,7 @@ func (r *run) openClients() (err error) {
 	h := r.history
 	cfg := clients.Config{
 		Engine: r.engine, Host: r.host, OnError: r.failed.engine,
-		Own:   func(c io.Closer) { r.closers = append(r.closers, c) },
-		Count: h.Watchers, Breaks: h.Breaks, Seed: h.Seed, History: watched{r},
+		Own: r.own, Count: h.Watchers, Breaks: h.Breaks, Seed: h.Seed, History: watched{r},
 	}
 	switch h.Via {
 	case ViaObjectCache:

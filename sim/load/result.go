@@ -48,9 +48,9 @@ func (r *run) latencies() []report.Stage {
 	}
 	informed := latency.NewHistogram()
 	for _, g := range r.informerGroups {
-		g.latency.Drain()
-		if !g.spec.Consume.Slow() {
-			informed.Merge(g.latency.Total())
+		g.Latency.Drain()
+		if !g.Spec.Consume.Slow() {
+			informed.Merge(g.Latency.Total())
 		}
 	}
 	r.stages.cache.Drain()
@@ -91,10 +91,10 @@ func (r *run) groupReports(j *judgement) (groups []report.Group) {
 		groups = append(groups, withLatency(rep, g.latency.Total()))
 	}
 	for _, g := range r.informerGroups {
-		stale := g.staleHandlers()
+		stale := g.Stale()
 		groups = append(groups, withLatency(report.Group{
-			Kind: "informers", Name: g.spec.Name, Count: g.spec.Count, Events: g.received.Load(), Slow: g.spec.Consume.Slow(), Stale: stale, Unread: stale,
-		}, g.latency.Total()))
+			Kind: "informers", Name: g.Spec.Name, Count: g.Spec.Count, Events: g.Received(), Slow: g.Spec.Consume.Slow(), Stale: stale, Unread: stale,
+		}, g.Latency.Total()))
 	}
 	return groups
 }
@@ -196,7 +196,7 @@ func (r *run) judge() *judgement {
 		}
 	}
 	for _, g := range r.informerGroups {
-		if broken := g.firstMismatches(); broken != "" {
+		if broken := g.Mismatches(maxBroken); broken != "" {
 			j.broken = append(j.broken, broken)
 		}
 	}

@@ -95,7 +95,7 @@ func TestJudge_ReportsWhatIsBroken(t *testing.T) {
 	for range 2 {
 		w.trail.Receive(&engine.Event[content.Item]{Type: engine.Added, Revision: 7, Object: o})
 	}
-	r.informerGroups[0].handlers[0].receive(informer.Notification[content.Item]{Type: engine.Deleted, Object: o})
+	r.informerGroups[0].Handlers()[0].Receive(informer.Notification[content.Item]{Type: engine.Deleted, Object: o})
 	broken := r.judge().broken
 	require.Len(t, broken, 2)
 	require.Contains(t, broken[0], "unique: w-1: it got ADDED at revision 7 after revision 7")

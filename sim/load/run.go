@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/internal/caughtup"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/sim/load/internal/content"
+	"github.com/watchmill/watchmill/sim/load/internal/informers"
 	"github.com/watchmill/watchmill/sim/load/internal/latency"
 	"github.com/watchmill/watchmill/sim/load/internal/storage"
 	"github.com/watchmill/watchmill/sim/load/internal/timing"
@@ -50,7 +51,7 @@ type run struct {
 	groups         []*watchers
 	callers        []*callers
 	cacheUsers     []*cacheUser
-	informerGroups []*informerGroup
+	informerGroups []*informers.Group
 	closers        []io.Closer // the object caches and informers of all these, and of a history
 	stages         *stages
 	sampler        *sampler
@@ -188,6 +189,9 @@ func (r *run) close() error {
 	}
 	return err
 }
+
+// own has an object cache or an informer closed at the end.
+func (r *run) own(c io.Closer) { r.closers = append(r.closers, c) }
 
 // closeClients closes the object caches and the informers.
 func (r *run) closeClients() (err error) {

@@ -1,9 +1,10 @@
-package load
+package informers
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -13,37 +14,39 @@ import (
 	"github.com/watchmill/watchmill/store"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // An informer that starts before the initial objects sees them as changes. They were
 // not due at any time, so they must not be measured.
-func TestInformers_AreMeasuredOnceTheLoadBegins(t *testing.T) {
-	r := &run{stopwatch: timing.NewStopwatch()}
-	g := &informerGroup{latency: latency.NewRecorder()}
-	p := &handlerCheck{run: r, group: g, state: map[string]store.Revision{}}
+func TestHandler_IsMeasuredOnceTheLoadBegins(t *testing.T) {
+	watch := timing.NewStopwatch()
+	g := &Group{Latency: latency.NewRecorder()}
+	p := &Handler{group: g, stopwatch: watch, state: map[string]store.Revision{}}
 	measured := func() int64 {
-		g.latency.Drain()
-		return g.latency.Total().TotalCount()
+		g.Latency.Drain()
+		return g.Latency.Total().TotalCount()
 	}
 	tell := func(kind store.EventType, cause informer.Cause, stored int64) {
 		o := &engine.Object[content.Item]{Key: "a", Revision: 7, Value: content.Item{Stored: stored}}
-		p.receive(informer.Notification[content.Item]{Type: kind, Cause: cause, Object: o})
+		p.Receive(informer.Notification[content.Item]{Type: kind, Cause: cause, Object: o})
 	}
-	tell(store.Added, informer.Change, r.stopwatch.Now())
-	require.Zero(t, g.received.Load())
+	tell(store.Added, informer.Change, watch.Now())
+	require.Zero(t, g.Received())
 	require.Zero(t, measured())
 
-	r.stopwatch.Begin()
-	tell(store.Modified, informer.Change, r.stopwatch.At(-1))
-	require.Zero(t, g.received.Load(), "it was there before")
-	tell(store.Modified, informer.Change, r.stopwatch.Now())
+	watch.Begin()
+	tell(store.Modified, informer.Change, watch.At(-1))
+	require.Zero(t, g.Received(), "it was there before")
+	tell(store.Modified, informer.Change, watch.Now())
 	require.Equal(t, int64(1), measured())
-	tell(store.Modified, informer.Relist, r.stopwatch.Now())
+	tell(store.Modified, informer.Relist, watch.Now())
 	tell(store.Deleted, informer.Change, 0)
-	require.Equal(t, uint64(3), g.received.Load())
+	require.Equal(t, uint64(3), g.Received())
 	require.Equal(t, int64(1), measured(), "changes alone are measured")
 	require.Equal(t, store.Revision(0), p.state["a"])
 }
 
-func TestInformers_NotifyOfChangesToWhatTheHandlerHas(t *testing.T) {
+func TestHandler_FindsNotificationsThatDoNotFit(t *testing.T) {
 	object := func(rev store.Revision) *engine.Object[content.Item] {
 		return &engine.Object[content.Item]{Key: "a", Revision: rev}
 	}
@@ -59,9 +62,9 @@ func TestInformers_NotifyOfChangesToWhatTheHandlerHas(t *testing.T) {
 		"deleted twice":           {[]notification{added, {Type: store.Deleted, Object: object(8)}, {Type: store.Deleted, Object: object(8)}}, "and had nothing"},
 		"the first mismatch":      {[]notification{{Type: store.Deleted, Object: object(8)}, added, added}, "and had nothing"},
 	} {
-		p := &handlerCheck{run: &run{stopwatch: timing.NewStopwatch()}, group: &informerGroup{}, state: map[string]store.Revision{}}
+		p := &Handler{group: &Group{}, stopwatch: timing.NewStopwatch(), state: map[string]store.Revision{}}
 		for _, n := range c.all {
-			p.receive(n)
+			p.Receive(n)
 		}
 		require.Equal(t, c.broken == "", p.broken == "", name)
 		require.Contains(t, p.broken, c.broken, name)
