@@ -122,17 +122,19 @@ func (w *watcher) update(ctx context.Context, up engine.Update[content.Item]) er
 // recordEnd records why the previous watch ended and was reopened, or why the session's first
 // could not be opened at first, if cause is not nil. It returns the cause if it ends a watcher
 // of a history: every cause does, unless the watcher had disconnected and the window no longer
-// reaches back to that point.
+// reaches back to that point, or the engine was not ready when the session began, as on a busy
+// machine: Follow then tried again, so that nothing was missed.
 func (w *watcher) recordEnd(cause error) error {
 	disconnected, first := w.resumed, !w.updated
 	w.resumed, w.updated = false, true
 	_, ended := errors.AsType[*engine.EndError](cause)
+	unopened := first && !ended
 	switch {
 	case cause == nil, disconnected && errors.Is(cause, engine.ErrExpired):
-	case w.run.history != nil:
+	case w.run.history != nil && !(unopened && errors.Is(cause, engine.ErrNotReady)):
 		w.countEnd(cause)
 		return cause
-	case first && !ended:
+	case unopened:
 		w.run.failure(w.name(), cause)
 	default:
 		w.reconnects++

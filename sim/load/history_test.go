@@ -90,23 +90,31 @@ func TestFollow_ListsAgainWhatTheWindowHasLost(t *testing.T) {
 	})
 }
 
-// A watcher of a history is lost when its watch ends without being stopped; one of a
-// load resumes.
+// A watcher of a history is lost when its watch ends without being stopped, but not when the
+// engine was not ready for its first one: Follow tries again. One of a load resumes.
 func TestFollow_WatchesThatEndByThemselves(t *testing.T) {
+	notReady := &engine.NotReadyError{RetryAfter: time.Second}
 	for name, c := range map[string]struct {
-		cause         error
-		resumed, lost bool
+		cause                  error
+		resumed, updated, lost bool
 	}{
-		"none":                  {},
+		"none":                 {},
+		"not ready at first":   {cause: notReady},
+		"not ready after away": {cause: notReady, resumed: true},
+		"not ready after an end, which Follow no longer tells": {cause: notReady, updated: true, lost: true},
+		"ended as not ready":    {cause: &engine.EndError{Reason: notReady}, lost: true},
 		"expired while away":    {cause: engine.ErrExpired, resumed: true},
 		"expired while reading": {cause: engine.ErrExpired, lost: true},
 		"too slow":              {cause: engine.ErrSlowConsumer, resumed: true, lost: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &watcher{run: &run{history: &replay{}}, resumed: c.resumed, ends: map[string]int{}}
+			w := &watcher{
+				run: &run{history: &replay{}}, group: &watchers{spec: &scenario.Watcher{Name: "w"}},
+				resumed: c.resumed, updated: c.updated, ends: map[string]int{},
+			}
 			require.Equal(t, c.lost, w.recordEnd(c.cause) != nil)
 			require.False(t, w.resumed)
-			w.run.history, w.resumed = nil, c.resumed
+			w.run.history, w.resumed, w.updated = nil, c.resumed, c.updated
 			require.NoError(t, w.recordEnd(c.cause))
 		})
 	}
