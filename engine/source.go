@@ -70,7 +70,8 @@ func typeIn(from backend.ListerWatcher) (values reflect.Type) {
 // fails with [ErrEngineClosed], which is then also [store.ErrClosed]. A watch whose Notify
 // panics ends with a [*usercode.PanicError], which OnError gets too.
 //
-// Without a cache the source is the backend itself, and [Engine.Drain] does not wait for its
+// Without a cache the source is the backend itself. Then its watches are not among
+// [Engine.Watches], [Config].OnEnd is not told of them, and [Engine.Drain] does not wait for its
 // clients.
 func (e *Engine[T]) Source() Source[T] { return Source[T]{e.core.asSource()} }
 

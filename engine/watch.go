@@ -54,7 +54,8 @@ type WatchOptions struct {
 	Last int
 
 	// Bookmarks requests bookmarks: one at the end of the initial state, marked
-	// [InitialEnd], then about one a minute, and one shortly before Timeout.
+	// [InitialEnd], then about one a minute, and a last one between one and two seconds
+	// before Timeout, if that is longer.
 	Bookmarks bool
 	// Progress, which needs Bookmarks, adds one about 100 ms after revisions that have no
 	// event for this watch. It is for a consumer that keeps a copy elsewhere and must know how

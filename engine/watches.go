@@ -35,8 +35,8 @@ type WatchInfo struct {
 	StalledSince time.Time
 }
 
-// Watches describes the running watches, including those of informers and other
-// clients, sorted by how long they are behind, longest first: the first is the slowest.
+// Watches describes the running watches, including those of informers and other clients of
+// [Engine.Source], sorted by how long they are behind, longest first: the first is the slowest.
 // It takes about a microsecond for each watch, and delays none.
 func (e *Engine[T]) Watches() []WatchInfo { return e.core.watches() }
 
