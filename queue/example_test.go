@@ -158,6 +158,27 @@ func ExampleWorkQueue() {
 	// work queue shut down
 }
 
+// An item is worked on again when its time has come.
+func ExampleWorkQueue_AddAfter() {
+	hours := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{Clock: hours})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer q.ShutDown()
+	if err := q.AddAfter("renew", time.Hour); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("queued at first:", q.Len())
+	hours.Advance(time.Hour)
+	fmt.Println("queued after an hour:", q.Len())
+	// Output:
+	// queued at first: 0
+	// queued after an hour: 1
+}
+
 func ExampleWorkQueue_AddRateLimited() {
 	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{
 		Clock:   clock.Real(),

@@ -2,6 +2,7 @@ package websocket_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -50,6 +51,22 @@ func ExampleNew() {
 	_, event, err := browser.Read(ctx)
 	fmt.Println(string(event[:24]), err)
 	// Output: {"type":"ADDED","object" <nil>
+}
+
+// A browser cannot send a header, so it puts its token among the subprotocols.
+func ExampleTokens() {
+	users := serve.BearerTokens(map[string]serve.User{"secret": {Name: "ada"}})
+	authenticate := websocket.Tokens(users)
+
+	handshake := httptest.NewRequest("GET", "/apis/example.com/v1/widgets?watch=1", nil)
+	handshake.Header.Set("Connection", "Upgrade")
+	handshake.Header.Set("Upgrade", "websocket")
+	token := base64.RawURLEncoding.EncodeToString([]byte("secret"))
+	handshake.Header.Set("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io."+token+", watch")
+
+	user, err := authenticate(handshake)
+	fmt.Println(user.Name, err)
+	// Output: ada <nil>
 }
 
 // An Upgrader without a [serve.Server]: a handler of the program's own upgrades requests.

@@ -119,6 +119,20 @@ func ExampleCondition() {
 	// true false
 }
 
+// This one strikes all writes, and half of the other calls.
+func ExampleOr() {
+	writes := scenario.Or(scenario.During(scenario.OnPut), scenario.During(scenario.OnRemove))
+	c := scenario.Or(writes, scenario.And(scenario.Not(writes), scenario.Randomly(0.5, 1)))
+	for call := range uint64(4) {
+		fmt.Println(c.Holds(scenario.OnPut, call), c.Holds(scenario.OnGet, call))
+	}
+	// Output:
+	// true true
+	// true false
+	// true false
+	// true true
+}
+
 func ExampleAssertion() {
 	check, err := scenario.Assertion("p99 < 50ms").Check()
 	if err != nil {

@@ -154,6 +154,24 @@ func ExampleDelay() {
 	// without the rule: true
 }
 
+// Storage says nothing until the rule is removed, and the read that hangs then goes on.
+func ExampleHang() {
+	_, storage := lamps()
+	defer storage.Close()
+	hangs := make(chan struct{})
+	storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet}, Do: faulty.Before(func(context.Context, *faulty.Call) { close(hangs) })})
+	silent := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpGet}, Do: faulty.Hang()})
+	answer := make(chan error)
+	go func() {
+		_, err := storage.Get(context.Background(), "hall")
+		answer <- err
+	}()
+	<-hangs
+	silent.Remove()
+	fmt.Println("not found:", errors.Is(<-answer, engine.ErrNotFound))
+	// Output: not found: true
+}
+
 // Storage has forgotten what the engine has not read yet, so the engine lists again.
 func ExampleBackend_ExpireWatches() {
 	cfg, storage := lamps()
