@@ -136,7 +136,7 @@ func (q *base[T]) pop(ctx context.Context, take func() (initial int), process fu
 // enter waits until it is the caller's turn to process an entry. If it returns
 // nil, the caller has the lock and must call leave without it.
 func (q *base[T]) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -250,7 +250,7 @@ func await(ctx context.Context, cond *sync.Cond, ready func() bool) error {
 	})
 	defer stop()
 	for !ready() {
-		if err := ctx.Err(); err != nil {
+		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		cond.Wait()

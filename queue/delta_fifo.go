@@ -93,7 +93,7 @@ func NewDeltaFIFO[T any](cfg DeltaFIFOConfig[T]) (*DeltaFIFO[T], error) {
 
 // Pop waits for an object, removes it and calls process with its deltas, which process
 // may keep; initial is whether the object was in the first Replace. The error is that
-// of process, its panic as a [*usercode.PanicError], ctx's if ctx ends first, or
+// of process, its panic as a [*usercode.PanicError], ctx's cause if ctx ends first, or
 // [ErrClosed] once the queue is closed and empty.
 //
 // One call processes at a time, and the others wait. process may call the queue,

@@ -40,7 +40,7 @@ func NewFIFO[T any](key store.KeyFunc[T]) (*FIFO[T], error) {
 // Pop waits for an object, removes it and calls process with it; initial is whether it
 // was in the first Replace, or in one that took its place before all of it was
 // processed. The error is that of process, its panic as a [*usercode.PanicError],
-// ctx's if ctx ends first, or [ErrClosed] once the queue is closed and empty.
+// ctx's cause if ctx ends first, or [ErrClosed] once the queue is closed and empty.
 //
 // One call processes at a time, and the others wait. process may call the queue,
 // except for Pop. If it fails, the object is not queued again.

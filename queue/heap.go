@@ -121,11 +121,11 @@ func (h *Heap[T]) Delete(item T) error {
 	return callLess(func() { h.items.remove(s) })
 }
 
-// Pop waits for an item and removes the least. The errors are ctx's if ctx ends first,
+// Pop waits for an item and removes the least. The errors are ctx's cause if ctx ends first,
 // [ErrClosed] once the heap is closed and empty, and Less's panic as a
 // [*usercode.PanicError], together with the item that was removed.
 func (h *Heap[T]) Pop(ctx context.Context) (item T, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return item, err
 	}
 	h.mu.Lock()

@@ -104,9 +104,9 @@ func (q *RealFIFO[T]) Bookmark(rev store.Revision) error {
 
 // Room waits until fewer than RealFIFOConfig.Limit deltas are queued. A producer that
 // calls it before each read does not read faster than the consumer processes. The
-// errors are ctx's and [ErrClosed].
+// errors are ctx's cause and [ErrClosed].
 func (q *RealFIFO[T]) Room(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	q.mu.Lock()
@@ -130,7 +130,7 @@ func (q *RealFIFO[T]) Close() {
 
 // Pop waits for a delta, removes it and calls process with it; initial is whether it is
 // from the first Replace. The error is that of process, its panic as a
-// [*usercode.PanicError], ctx's if ctx ends first, or [ErrClosed] once the queue is
+// [*usercode.PanicError], ctx's cause if ctx ends first, or [ErrClosed] once the queue is
 // closed and empty.
 //
 // One call processes at a time, and the others wait. process may call the queue,

@@ -141,10 +141,10 @@ func (q *WorkQueue[T]) push(item T) {
 }
 
 // Get waits for an item and removes it. The caller must call Done with the item when it
-// has processed it. The errors are ctx's if ctx ends first, and [ErrShutDown] once the
+// has processed it. The errors are ctx's cause if ctx ends first, and [ErrShutDown] once the
 // queue is shut down and no item will come any more.
 func (q *WorkQueue[T]) Get(ctx context.Context) (item T, err error) {
-	if err := ctx.Err(); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return item, err
 	}
 	q.mu.Lock()
@@ -254,7 +254,7 @@ func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 // if the queue's [DrainPolicy] says so, delayed items. Workers must go on until Get
 // returns [ErrShutDown].
 //
-// The errors are ctx's if ctx ends first, and [ErrShutDown] if ShutDown was called;
+// The errors are ctx's cause if ctx ends first, and [ErrShutDown] if ShutDown was called;
 // there may be items left then. The queue stays shut down, and another call waits
 // again.
 func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
