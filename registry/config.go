@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"reflect"
 	"slices"
 	"strings"
@@ -65,8 +66,8 @@ type Config[T any] struct {
 	// that they are as the store writes them, as they always are in memory of the engine's own.
 	// A replica does not use it.
 	Conversion *Conversion[T]
-	// Decoders turn bodies that are not JSON into JSON, by media type, for clients that
-	// send nothing else. Bodies of deletions, which are DeleteOptions, and Scales go through
+	// Decoders turn bodies that are not JSON into JSON, by media type, in lower case and
+	// without parameters, for clients that send nothing else. Bodies of deletions, which are DeleteOptions, and Scales go through
 	// them too. A decoder must be pure, and gets untrusted input.
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// Apply makes the kind's server-side apply, which also records in
@@ -129,9 +130,7 @@ func (c *Config[T]) validateFields() error {
 		fields.Add(name, validateField(name, get == nil))
 	}
 	for media, decode := range c.Decoders {
-		if decode == nil {
-			decoders.Add(media, &engine.ConfigError{Field: "Decoders", Problem: fmt.Sprintf("has no function for %q; give one that returns JSON", media)})
-		}
+		decoders.Add(media, validateDecoder(media, decode == nil))
 	}
 	if err := fields.Err(); err != nil {
 		return err
@@ -147,6 +146,20 @@ func (c *Config[T]) validateFields() error {
 	return nil
 }
 
+// validateDecoder refuses a decoder that no body would go through.
+func validateDecoder(media string, missing bool) error {
+	problem := ""
+	if plain, parameters, err := mime.ParseMediaType(media); err != nil || plain != media || len(parameters) > 0 {
+		problem = fmt.Sprintf("has %q; give a media type in lower case and without parameters, such as application/yaml", media)
+	} else if missing {
+		problem = fmt.Sprintf("has no function for %q; give one that returns JSON", media)
+	}
+	if problem == "" {
+		return nil
+	}
+	return &engine.ConfigError{Field: "Decoders", Problem: problem}
+}
+
 // validateForm validates what describes the objects to clients: columns, scale, schema and version.
 func (c *Config[T]) validateForm() error {
 	for i, col := range c.Columns {
@@ -160,13 +173,19 @@ func (c *Config[T]) validateForm() error {
 	if err := c.Scale.validate(); err != nil {
 		return err
 	}
-	if c.Schema != nil && !json.Valid(c.Schema) {
-		return &engine.ConfigError{Field: "Schema", Problem: "is not valid JSON; give an OpenAPI schema, or leave it out to have one made from T"}
+	if c.Schema != nil && !isObject(c.Schema) {
+		return &engine.ConfigError{Field: "Schema", Problem: "is no JSON object; give an OpenAPI schema, or leave it out to have one made from T"}
 	}
 	if c.StorageVersion != "" && len(validation.IsDNS1035Label(c.StorageVersion)) > 0 {
 		return &engine.ConfigError{Field: "StorageVersion", Problem: fmt.Sprintf("is %q; give a version such as v1, or leave it out for that of Kind", c.StorageVersion)}
 	}
 	return nil
+}
+
+// isObject reports whether text is an object of JSON or null, which stands for an empty one.
+func isObject(text json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	return json.Unmarshal(text, &fields) == nil
 }
 
 // validateType refuses a T whose metadata cannot be copied with it, or that lacks the status of Kind.

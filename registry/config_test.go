@@ -59,6 +59,13 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		{`Decoders has no function for "application/yaml"`, func(cfg *registry.Config[Widget]) {
 			cfg.Decoders = map[string]func([]byte) ([]byte, error){"application/yaml": nil}
 		}},
+		{`Decoders has "Application/YAML"; give a media type in lower case`, func(cfg *registry.Config[Widget]) {
+			cfg.Decoders = map[string]func([]byte) ([]byte, error){"Application/YAML": func(body []byte) ([]byte, error) { return body, nil }}
+		}},
+		{`Decoders has "application/yaml; charset=utf-8"; give a media type in lower case and without parameters`, func(cfg *registry.Config[Widget]) {
+			cfg.Decoders = map[string]func([]byte) ([]byte, error){"application/yaml; charset=utf-8": func(body []byte) ([]byte, error) { return body, nil }}
+		}},
+		{"Schema is no JSON object", func(cfg *registry.Config[Widget]) { cfg.Schema = []byte(`["object"]`) }},
 		{`StorageVersion is "V1"`, func(cfg *registry.Config[Widget]) { cfg.StorageVersion = "V1" }},
 		{"Columns[0] needs", func(cfg *registry.Config[Widget]) {
 			cfg.Columns = []registry.Column[Widget]{{Type: "string", Value: func(*Widget) any { return "" }}}
