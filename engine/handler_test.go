@@ -194,7 +194,7 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 			select {
 			case err := <-failed:
 				require.ErrorIs(t, err, engine.ErrNotReady)
-				require.ErrorContains(t, err, "OnPool")
+				require.ErrorContains(t, err, "a handler with OnPool block, or is the machine overloaded?")
 			default:
 				clock.Advance(time.Second)
 				runtime.Gosched()

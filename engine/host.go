@@ -280,7 +280,7 @@ func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-ch
 	}
 }
 
-var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block?")
+var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block, or is the machine overloaded?")
 
 // after returns a channel that is closed when d has passed, and the timer for that.
 func (h *host) after(d time.Duration) (passed <-chan struct{}, timer clock.Timer) {
