@@ -117,6 +117,26 @@ func ExampleSource() {
 	// calls of Watch: 5
 }
 
+// In storage that other programs share, revisions have gaps, so a change that its watch has left out
+// is not missed.
+func ExampleNewSourceWith() {
+	t := newExampleTest()
+	defer t.end()
+	cfg := pods()
+	source := enginetest.NewSourceWith(cfg, enginetest.SourceOptions{Sparse: true})
+	cfg.Backend = source
+	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
+	w := e.Watch(engine.WatchOptions{})
+
+	fmt.Println(source.Hide(func() error { _, err := source.Add(pod{Name: "a"}); return err }))
+	_, _ = source.Add(pod{Name: "b"})
+	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "b"}))
+	fmt.Println("lists:", source.ListCalls())
+	// Output:
+	// <nil>
+	// lists: 1
+}
+
 func ExampleSource_Stall() {
 	t := newExampleTest()
 	defer t.end()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -231,6 +232,23 @@ func ExampleSharedInformer_Synced() {
 	fmt.Println(pods.Close(), e.Close())
 	// Output:
 	// <nil> true
+	// <nil> <nil>
+}
+
+func ExampleSharedInformer_SyncedSignal() {
+	e, err := newPods()
+	must(err)
+	pods, err := informer.New(informer.Config[Pod]{Source: e.Source(), Host: e.Host()})
+	must(err)
+	interrupted := make(chan os.Signal)
+	select {
+	case <-pods.SyncedSignal():
+		fmt.Println("synced:", pods.HasSynced())
+	case <-interrupted:
+	}
+	fmt.Println(pods.Close(), e.Close())
+	// Output:
+	// synced: true
 	// <nil> <nil>
 }
 
