@@ -141,6 +141,13 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		{"{type: object}", "{type: object, format: odd, properties: {a: {type: string, format: odd}, b: {type: integer, format: date}, c: {type: array, items: {type: string, anyOf: [{format: ip}]}}}}"}: {
 			`version v1 has formats that have no effect: "date", "ip", "odd"`,
 		},
+		{"{type: object}", "{type: object, x-mine: 1, properties: {maximun: {type: integer, maximun: 5}, b: {type: array, items: {type: string, anyOf: [{patern: a}]}}}}"}: {
+			`version v1 has keywords in its schema that have no effect: "properties.b.items.anyOf[0].patern", "properties.maximun.maximun", "x-mine"`,
+		},
+		{"schema: {openAPIV3Schema: {type: object}}", "selectableFields: [{jsonPath: .a.b}, {jsonPath: .a.c}, {jsonPath: .b.c}, {jsonPath: .c.d}, {jsonPath: .d.e.f}], schema: {openAPIV3Schema: {type: object, properties: {" +
+			"a: {type: object, properties: {b: {type: string}}}, b: {type: object, x-kubernetes-preserve-unknown-fields: true}, c: {type: object, additionalProperties: {type: string}}}}}"}: {
+			`version v1 has selectable fields that have no effect: ".a.c", ".d.e.f"`,
+		},
 		{"{type: object}", "{type: object, properties: {" + strings.Join(odd, ", ") + "}}"}: {
 			`version v1 has formats that have no effect: "o0", "o1", "o10", "o11", "o2", "o3", "o4", "o5", "o6", "o7", 2 more`,
 		},

@@ -196,6 +196,9 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 	if d.schema, err = m.schemaOf(v); err == nil {
 		d.validator, err = newValidator(v.Schema.OpenAPI, d.schema)
 	}
+	if err == nil {
+		err = d.noteKeywords(v)
+	}
 	if err != nil {
 		return m.wrong("spec.versions.schema.openAPIV3Schema", "cannot be used: "+err.Error())
 	}
@@ -244,6 +247,7 @@ func (d *Definition) readPaths(m *manifest, v *version) error {
 	var err error
 	d.fields, err = m.selectable(v)
 	d.selectable = slices.Collect(maps.Keys(d.fields))
+	d.noteSelectable(v)
 	return err
 }
 

@@ -7,8 +7,12 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/watchmill/watchmill/internal/keywords"
 )
 
 // dropFormats removes the formats that values of their type are not checked by, and returns them in order,
@@ -41,22 +45,48 @@ func knowsFormat(s *spec.Schema) bool {
 	return false
 }
 
-// maxFormats is how many formats a note names.
-const maxFormats = 10
+// maxNamed is how many names a note has.
+const maxNamed = 10
+
+// noteUnused notes what of a version has no effect: names of that sort, and how many more there are.
+func (d *Definition) noteUnused(of *version, sort string, names []string, more int) {
+	if len(names) == 0 {
+		return
+	}
+	var quotes []string
+	for _, name := range names {
+		quotes = append(quotes, quoted(name))
+	}
+	if more > 0 {
+		quotes = append(quotes, strconv.Itoa(more)+" more")
+	}
+	d.Notes = append(d.Notes, fmt.Sprintf("version %s has %s that have no effect: %s", of.Name, sort, strings.Join(quotes, ", ")))
+}
 
 // noteFormats notes the formats of a version that were removed.
 func (d *Definition) noteFormats(gone []string, of *version) {
-	if len(gone) == 0 {
-		return
+	n := min(len(gone), maxNamed)
+	d.noteUnused(of, "formats", gone[:n], len(gone)-n)
+}
+
+// noteKeywords notes the keywords of a version that schemas do not have, such as those that are
+// misspelled.
+func (d *Definition) noteKeywords(of *version) error {
+	var schema map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(of.Schema.OpenAPI, &schema); err != nil {
+		return err
 	}
-	var named []string
-	for _, format := range gone[:min(len(gone), maxFormats)] {
-		named = append(named, quoted(format))
-	}
-	if more := len(gone) - len(named); more > 0 {
-		named = append(named, strconv.Itoa(more)+" more")
-	}
-	d.Notes = append(d.Notes, fmt.Sprintf("version %s has formats that have no effect: %s", of.Name, strings.Join(named, ", ")))
+	var names []string
+	more := 0
+	keywords.Unknown(schema, nil, func(_ map[string]any, _ string, at *field.Path) {
+		if len(names) == maxNamed {
+			more++
+			return
+		}
+		names = append(names, place(at.String()))
+	})
+	d.noteUnused(of, "keywords in its schema", names, more)
+	return nil
 }
 
 // eachSchema calls do for a schema and for each one in it.

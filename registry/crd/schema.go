@@ -129,6 +129,23 @@ func (s *schema) check(at *field.Path) error {
 // objectFields are the fields of every object, whatever its schema.
 var objectFields = []string{"apiVersion", "kind", "metadata"}
 
+// mayHave reports whether the values of the schema may have a field, at that path of names.
+func (s *schema) mayHave(names []string) bool {
+	for _, name := range names {
+		if s.Open || s.Embedded {
+			return true
+		}
+		property := s.Properties[name]
+		if property == nil {
+			property = s.ofFurther()
+		}
+		if s = property; s == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // hasObjectField reports whether a field is one that an object has whatever its schema.
 func (s *schema) hasObjectField(name string) bool {
 	return s.Embedded && slices.Contains(objectFields, name)

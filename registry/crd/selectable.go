@@ -36,6 +36,19 @@ func (m *manifest) selectable(v *version) (map[string]func(*unstructured.Unstruc
 	return all, nil
 }
 
+// noteSelectable notes the selectable fields of a version that its schema does not have: no object has
+// one.
+func (d *Definition) noteSelectable(of *version) {
+	var gone []string
+	for _, f := range of.SelectableFields {
+		if names, ok := fieldNames(f.Path); ok && !d.schema.mayHave(names) {
+			gone = append(gone, f.Path)
+		}
+	}
+	n := min(len(gone), maxNamed)
+	d.noteUnused(of, "selectable fields", gone[:n], len(gone)-n)
+}
+
 // hidden returns the names of the fields that only other versions list.
 func (d *Definition) hidden() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.fields)), func(name string) bool { return slices.Contains(d.selectable, name) })

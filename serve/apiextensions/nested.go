@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/internal/keywords"
 )
 
 // inStructure are the keywords that say what there is. A schema below allOf, anyOf, oneOf and
@@ -23,7 +25,7 @@ var integerOrString = []any{map[string]any{"type": "integer"}, map[string]any{"t
 
 // nested calls do of each schema below a junctor of s, which is at that path.
 func nested(s map[string]any, at *field.Path, do func(below map[string]any, at *field.Path)) {
-	for _, junctor := range schemasInList {
+	for _, junctor := range keywords.InList {
 		for i, below := range items(s, junctor) {
 			do(below, at.Child(junctor).Index(i))
 		}
