@@ -141,6 +141,12 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 		{"{type: object}", "{type: object, format: odd, properties: {a: {type: string, format: odd}, b: {type: integer, format: date}, c: {type: array, items: {type: string, anyOf: [{format: ip}]}}}}"}: {
 			`version v1 has formats that have no effect: "date", "ip", "odd"`,
 		},
+		{"  names: {plural", "  scop: Cluster\n  names: {plurals: things, plural"}: {`the manifest has fields that have no effect: "spec.names.plurals", "spec.scop"`},
+		{"storage: true,", "storage: true, subresource: {status: {}}, additionalPrinterColumns: [{name: A, type: string, jsonPath: .a, prio: 1}],"}: {
+			`the manifest has fields that have no effect: "spec.versions[0].additionalPrinterColumns[0].prio", "spec.versions[0].subresource"`,
+		},
+		{"metadata: {name: things.example.com}", "metadata: {name: things.example.com, annotations: {a: b}, creationTimestamp: null}\nstatus: {storedVersions: [v1]}"}: nil,
+		{"conversion: {strategy: None}", "conversion: {strategy: Webhook, webhook: {clientConfig: {url: https://example.org}, conversionReviewVersions: [v1]}}"}:       nil,
 		{"{type: object}", "{type: object, x-mine: 1, properties: {maximun: {type: integer, maximun: 5}, b: {type: array, items: {type: string, anyOf: [{patern: a}]}}}}"}: {
 			`version v1 has keywords in its schema that have no effect: "properties.b.items.anyOf[0].patern", "properties.maximun.maximun", "x-mine"`,
 		},

@@ -68,6 +68,7 @@ func (o Options) define(m *manifest) (*Definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.noteFields(m)
 	if err := d.addOthers(m, v); err != nil {
 		return nil, err
 	}

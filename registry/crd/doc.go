@@ -27,7 +27,7 @@
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
 //
-// Other rules, formats that Kubernetes does not know, keywords that schemas do not have, selectable
+// Other rules, formats that Kubernetes does not know, fields and keywords that no manifest has, selectable
 // fields that the schema does not have, columns whose paths are not understood, and a webhook that
 // converts versions are not honoured, and are named in [Definition].Notes. With such a webhook only the
 // version that is stored is served.

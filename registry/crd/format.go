@@ -48,8 +48,9 @@ func knowsFormat(s *spec.Schema) bool {
 // maxNamed is how many names a note has.
 const maxNamed = 10
 
-// noteUnused notes what of a version has no effect: names of that sort, and how many more there are.
-func (d *Definition) noteUnused(of *version, sort string, names []string, more int) {
+// noteUnused notes what has no effect: the part of the manifest that has it, of what sort it is, names
+// of that sort, and how many more there are.
+func (d *Definition) noteUnused(part, sort string, names []string, more int) {
 	if len(names) == 0 {
 		return
 	}
@@ -60,13 +61,19 @@ func (d *Definition) noteUnused(of *version, sort string, names []string, more i
 	if more > 0 {
 		quotes = append(quotes, strconv.Itoa(more)+" more")
 	}
-	d.Notes = append(d.Notes, fmt.Sprintf("version %s has %s that have no effect: %s", of.Name, sort, strings.Join(quotes, ", ")))
+	d.Notes = append(d.Notes, fmt.Sprintf("%s has %s that have no effect: %s", part, sort, strings.Join(quotes, ", ")))
+}
+
+// noteFields notes the fields that no manifest has.
+func (d *Definition) noteFields(m *manifest) {
+	n := min(len(m.unknown), maxNamed)
+	d.noteUnused("the manifest", "fields", m.unknown[:n], len(m.unknown)-n)
 }
 
 // noteFormats notes the formats of a version that were removed.
 func (d *Definition) noteFormats(gone []string, of *version) {
 	n := min(len(gone), maxNamed)
-	d.noteUnused(of, "formats", gone[:n], len(gone)-n)
+	d.noteUnused(of.title(), "formats", gone[:n], len(gone)-n)
 }
 
 // noteKeywords notes the keywords of a version that schemas do not have, such as those that are
@@ -85,7 +92,7 @@ func (d *Definition) noteKeywords(of *version) error {
 		}
 		names = append(names, place(at.String()))
 	})
-	d.noteUnused(of, "keywords in its schema", names, more)
+	d.noteUnused(of.title(), "keywords in its schema", names, more)
 	return nil
 }
 

@@ -88,10 +88,13 @@ type manifest struct {
 		} `json:"conversion"`
 		PreserveUnknownFields bool `json:"preserveUnknownFields"`
 	} `json:"spec"`
+	Status json.RawMessage `json:"status"` // is the server's to say
 
 	// text is all of it, in JSON, and rules are those of [Options].
 	text  json.RawMessage
 	rules Rules
+	// unknown are the paths of the fields that no manifest has, such as those that are misspelled.
+	unknown []string
 }
 
 // wrong returns a [*ManifestError] about a field of the manifest.
@@ -119,6 +122,9 @@ type version struct {
 		Path string `json:"jsonPath"`
 	} `json:"selectableFields"`
 }
+
+// title returns what notes call the version.
+func (v *version) title() string { return "version " + v.Name }
 
 // column is a column of tables.
 type column struct {
@@ -277,7 +283,8 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 // decode fills in m from JSON.
 func (m *manifest) decode(text []byte) error {
 	m.text = text
-	err := kjson.UnmarshalCaseSensitivePreserveInts(text, m)
+	strict, err := kjson.UnmarshalStrict(text, m, kjson.DisallowUnknownFields)
+	m.unknown = unknownFields(strict)
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return m.wrong(cmp.Or(mismatch.Field, "the document"), fmt.Sprintf("is of the type %s; give %s", shortened(mismatch.Value), kindName(mismatch.Type)))
 	}
@@ -288,6 +295,18 @@ func (m *manifest) decode(text []byte) error {
 func (m *manifest) object() (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	return o, kjson.UnmarshalCaseSensitivePreserveInts(m.text, &o.Object)
+}
+
+// unknownFields returns the paths of fields that no manifest has, from the errors of decoding one. Those
+// of metadata and of a conversion have others than are read.
+func unknownFields(strict []error) (paths []string) {
+	for _, err := range strict {
+		unknown, ok := errors.AsType[kjson.FieldError](err)
+		if ok && !strings.HasPrefix(unknown.FieldPath(), "metadata.") && !strings.HasPrefix(unknown.FieldPath(), "spec.conversion.") {
+			paths = append(paths, place(unknown.FieldPath()))
+		}
+	}
+	return paths
 }
 
 // kindName says in YAML's words what a Go type is decoded from.

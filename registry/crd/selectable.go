@@ -46,7 +46,7 @@ func (d *Definition) noteSelectable(of *version) {
 		}
 	}
 	n := min(len(gone), maxNamed)
-	d.noteUnused(of, "selectable fields", gone[:n], len(gone)-n)
+	d.noteUnused(of.title(), "selectable fields", gone[:n], len(gone)-n)
 }
 
 // hidden returns the names of the fields that only other versions list.
