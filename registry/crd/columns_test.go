@@ -81,8 +81,8 @@ func TestPath_FindsWhatItNames(t *testing.T) {
 	const body = `{"metadata":{"name":"a"},"spec":{"a":{"b":"nested"},"a.b":"dotted","n":0,"items":["zeroth","first"],"rules":[{"port":80},{"host":"h","tls":true},{"host":"i"},{"port":9007199254740992}],"map":{"y":2,"x":1},
 		"conditions":[{"type":"Other","status":"no"},{"type":"Ready","status":"yes"},{"type":"Ready","status":"late"}]}}`
 	for path, want := range map[string]any{
-		".spec.a.b": "nested", "$.spec.a.b": "nested", "{.spec.a.b}": "nested", `.spec.a\.b`: "dotted", ".spec['a.b']": "dotted", `.spec["a.b"]`: "dotted",
-		".spec.items[0]": "zeroth", ".spec.items[1]": "first", ".spec.items[2]": nil, ".spec.a[0]": nil, ".spec.items.a": nil, ".spec.none.a": nil, ".spec.n": "0",
+		".spec.a.b": "nested", "$.spec.a.b": "nested", "{.spec.a.b}": "nested", `.spec.a\.b`: "dotted", ".spec['a.b']": "dotted", `.spec["a.b"]`: "dotted", `.spec['a\.b']`: "dotted", `.spec["a\.b"]`: "dotted",
+		".spec.items[0]": "zeroth", ".spec.items[1]": "first", ".spec.items[2]": nil, ".spec.items[]": "zeroth", ".spec.rules[].host": nil, ".spec.conditions[].status": "no", ".spec.a[]": nil, ".spec.a[0]": nil, ".spec.items.a": nil, ".spec.none.a": nil, ".spec.n": "0",
 		`.spec.conditions[?(@.type=="Ready")].status`: "yes", `.spec.conditions[?(@.type == 'Other')].status`: "no",
 		`.spec.conditions[?(@.type=="]")].status`: nil, `.spec.a[?(@.type=="Ready")]`: nil,
 		`.spec.conditions[?(@['type']=="Ready")].status`: "yes", `.spec.conditions[?(@["type"] != 'Other')].status`: "yes", `.spec.conditions[?(@['a==b']=="]")].status`: nil,
@@ -116,7 +116,7 @@ func TestPath_MustBeginWithADot(t *testing.T) {
 // without such a column.
 func TestPath_ThatIsNotUnderstoodIsNoted(t *testing.T) {
 	for _, path := range []string{
-		".", ".a.", ".a..b", ".a[", ".a[]", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[0:1:2:3]", ".a[0:b]", ".a[0:1:0]", ".a[0", ".a[0]b",
+		".", ".a.", ".a..b", ".a[", ".a['b", ".a[']", ".a['']", `.a['b"]`, ".a[b]", ".a[0:1:2:3]", ".a[0:b]", ".a[0:1:0]", ".a[0", ".a[0]b",
 		`.a[?(.b=="c")]`, ".a[?(@.b==c)]", ".a[?(@.b)", ".a[?(@.b]", ".a[?(@.b==)]", ".a[?()]", `.a[?(@.b>"c")]`, ".a[?(@.b && @.c)]", ".a[?(@.b=~/c/)]", `.a[?(@b=="c")]`, `.a[?(@.b=="c)]`,
 	} {
 		all, err := crd.Parse(strings.NewReader(withColumn(path)))

@@ -12,7 +12,7 @@ import (
 
 // path is a way into an object: the part of JSONPath that printer columns use.
 //
-//	.spec.size   ['a.b/c']   .items[0]   .items[-1]   .items[*]   .items[-1:]
+//	.spec.size   ['a.b/c']   ['a\.b/c']   .items[0]   .items[-1]   .items[*]   .items[-1:]
 //	.status.conditions[?(@.type=="Ready")].status
 type path []step
 
@@ -79,10 +79,14 @@ func parseStep(text string) (next step, rest string, ok bool) {
 		return next, rest, ok && isUnderstood
 	}
 	if name, isQuoted := unquote(inside); isQuoted {
+		name = strings.ReplaceAll(name, `\`, "") // which escapes dots, as Kubernetes demands it
 		return member(name), rest, name != ""
 	}
-	if inside == "*" {
+	switch inside {
+	case "*":
 		return each, rest, true
+	case "": // which Kubernetes takes for the first item
+		return index(0), rest, true
 	}
 	if strings.Contains(inside, ":") {
 		next, ok = parseSlice(inside)
