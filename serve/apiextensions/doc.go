@@ -1,7 +1,8 @@
 // Package apiextensions lets clients define kinds while a server serves, as they do in a
 // cluster: it serves CustomResourceDefinitions, and with each one that is created the kind that
-// it defines. Tools that install definitions, such as kubectl apply, Helm and the environments
-// of controllers' tests, work on it.
+// it defines. Tools that install definitions, such as kubectl apply and the environments of
+// controllers' tests, work on it. So does Helm, if the server has the kind Secret, too, in which
+// it keeps its releases.
 //
 //	kubectl apply -f widgets-crd.yaml
 //	      │  a definition, checked as package registry/crd checks manifests
