@@ -19,8 +19,10 @@ import (
 // value, in a few nanoseconds each. Other slices, maps and interfaces are measured
 // in the first 16 values and then in samples, the rarer the larger the values are;
 // in between they count as their recent average. So an estimate takes less than
-// half a microsecond in the long run. At most 4,096 parts of a value are visited,
-// and the rest of a slice or map is extrapolated.
+// half a microsecond in the long run. At most 262,144 parts of a value are visited.
+// If it has more, as many are visited once again, spread over all slices and maps,
+// from which these are extrapolated. The estimate is the larger of both, and at most
+// a gibibyte besides the parts that are always measured.
 //
 // Memory that two values share counts in both. Functions and channels count as
 // pointers.
@@ -38,10 +40,14 @@ const (
 	// sampleWeight is the number of samples in the moving average.
 	sampleWeight = 16
 	// maxVisited is the largest number of parts visited in one value.
-	maxVisited = 4096
+	maxVisited = 1 << 18
 	// maxDirect is how many pointers are followed in every value at most. Types whose
 	// pointers meet again can have any number of ways to a part.
 	maxDirect = 64
+	// maxDepth is how many values are visited each within another one.
+	maxDepth = 4096
+	// maxEstimate is the largest estimate of what is not always measured.
+	maxEstimate = 1 << 30
 )
 
 // sizeEstimator measures values of one type.
@@ -64,14 +70,13 @@ func (e *sizeEstimator) size(p unsafe.Pointer) int {
 	if n < e.due.Load() {
 		return total + int(e.sampled.Load())
 	}
-	m := measure{left: maxVisited}
-	e.layout.sample(p, &m)
+	bytes, visited := e.layout.measure(p)
 	weight := min(e.full.Add(1), sampleWeight)
-	e.sampled.Add((int64(m.bytes) - e.sampled.Load()) / weight)
+	e.sampled.Add((int64(bytes) - e.sampled.Load()) / weight)
 	if n >= sampleFirst {
-		e.due.Store(n + 1 + spread(n, int64(maxVisited-m.left)/sampleCost))
+		e.due.Store(n + 1 + spread(n, int64(visited)/sampleCost))
 	}
-	return total + m.bytes
+	return total + bytes
 }
 
 // spread returns a number from 0 to twice the mean that depends on n alone, and on
@@ -126,19 +131,34 @@ func (l *layout) direct(p unsafe.Pointer) (n int) {
 	return n
 }
 
-// sample measures the rest.
-func (l *layout) sample(p unsafe.Pointer, m *measure) {
-	if l == nil || !l.partial {
-		return
+// measure returns the bytes of the rest, and how many parts were visited for that.
+func (l *layout) measure(p unsafe.Pointer) (bytes, visited int) {
+	full := measure{left: maxVisited}
+	total := l.sample(p, &full)
+	visited = maxVisited - full.left
+	if full.short {
+		probe := measure{left: maxVisited, probing: true}
+		total = max(total, l.sample(p, &probe))
+		visited += maxVisited - probe.left
 	}
+	return int(min(total, maxEstimate)), visited
+}
+
+// sample measures the rest by m.
+func (l *layout) sample(p unsafe.Pointer, m *measure) (bytes float64) {
+	if l == nil || !l.partial {
+		return 0
+	}
+	rest := m.split(m.left, len(l.sampled)+len(l.pointers))
 	for _, at := range l.sampled {
-		m.value(reflect.NewAt(at.of, unsafe.Add(p, at.offset)).Elem())
+		bytes += m.value(reflect.NewAt(at.of, unsafe.Add(p, at.offset)).Elem(), rest.next())
 	}
 	for _, r := range l.pointers {
 		if to := *(*unsafe.Pointer)(unsafe.Add(p, r.offset)); to != nil {
-			r.to.sample(to, m)
+			bytes += r.to.sample(to, m)
 		}
 	}
+	return bytes
 }
 
 // layouts makes the layout of a type and of those that it points to.
@@ -209,96 +229,147 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// measure is a value being measured in full.
+// measure looks at all parts of a value, or at some if it is probing.
+//
+// A probe gives each element of a slice or map the same share of the parts that it may visit, and what
+// the elements before have left of theirs. If the first elements could use all up, the others would
+// count like them: in a document, where one field of each object has nearly all that is in it, the error
+// would multiply on each level.
 type measure struct {
-	bytes int
 	// left is the number of parts that may still be visited.
 	left int
+	// depth is how many values are visited each within another one.
+	depth   int
+	probing bool
+	// short: there were more parts than might be visited.
+	short bool
 }
 
-// value counts what v points to.
-func (m *measure) value(v reflect.Value) {
+// leastShare is how many parts each element may have that a probe looks at. Of a slice or map with
+// more elements than that allows it looks at fewer.
+const leastShare = 32
+
+// value returns the bytes that v points to. A probe visits about as many parts of it as its share.
+func (m *measure) value(v reflect.Value, share int) (bytes float64) {
 	m.left--
 	switch t := v.Type(); v.Kind() {
 	case reflect.String:
-		m.bytes += allocated(v.Len())
+		return float64(allocated(v.Len()))
 	case reflect.Slice:
-		m.bytes += allocated(v.Cap() * int(t.Elem().Size()))
-		m.elements(v)
+		return float64(allocated(v.Cap()*int(t.Elem().Size()))) + m.elements(v, share-1)
 	case reflect.Array:
-		m.elements(v)
+		return m.elements(v, share-1)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if t != timeType {
-				m.value(v.Field(i))
-			}
-		}
+		return m.fields(v, share-1)
 	case reflect.Pointer:
 		if !v.IsNil() && t != locationType {
-			m.bytes += allocated(int(t.Elem().Size()))
-			m.within(v.Elem())
+			return float64(allocated(int(t.Elem().Size()))) + m.within(v.Elem(), share-1)
 		}
 	case reflect.Interface:
 		if held := v.Elem(); held.IsValid() {
 			if held.Kind() != reflect.Pointer {
-				m.bytes += allocated(int(held.Type().Size()))
+				bytes = float64(allocated(int(held.Type().Size())))
 			}
-			m.within(held)
+			return bytes + m.within(held, share-1)
 		}
 	case reflect.Map:
-		m.entries(v)
+		return m.entries(v, share-1)
 	}
+	return 0
 }
 
-// within counts what a value contains, unless left is used up.
-func (m *measure) within(v reflect.Value) {
-	if m.left > 0 {
-		m.value(v)
+// within returns what a value contains, and 0 if it may not be visited any more.
+func (m *measure) within(v reflect.Value, share int) float64 {
+	if m.looks(1, share) == 0 {
+		return 0
 	}
+	m.depth++
+	bytes := m.value(v, share)
+	m.depth--
+	return bytes
 }
 
-// elements counts what the elements of v point to.
-func (m *measure) elements(v reflect.Value) {
-	if plain(v.Type().Elem()) {
-		return
+// looks returns at how many of n elements to look.
+func (m *measure) looks(n, share int) int {
+	switch tooDeep := m.depth >= maxDepth; {
+	case m.probing && (share <= 0 || tooDeep):
+		return 0
+	case m.probing:
+		return min(n, max(1, share/leastShare))
+	case m.left <= 0 || tooDeep:
+		m.short = true
+		return 0
 	}
-	before, n := m.bytes, v.Len()
-	for i := range n {
-		if m.left <= 0 {
-			m.extrapolate(before, i, n)
-			return
+	return n
+}
+
+// fields returns what the fields of v point to.
+func (m *measure) fields(v reflect.Value, share int) (bytes float64) {
+	if v.Type() == timeType {
+		return 0
+	}
+	rest := m.split(share, v.NumField())
+	for i := range v.NumField() {
+		bytes += m.value(v.Field(i), rest.next())
+	}
+	return bytes
+}
+
+// elements returns what the elements of v point to. A probe looks at some that are spread evenly.
+func (m *measure) elements(v reflect.Value, share int) (bytes float64) {
+	n := v.Len()
+	if n == 0 || plain(v.Type().Elem()) {
+		return 0
+	}
+	looks := m.looks(n, share)
+	rest := m.split(share, looks)
+	for i := range looks {
+		first := int(uint64(i) * uint64(n) / uint64(looks))
+		somewhere := int(uint(m.left) % uint(n/looks))
+		bytes += m.within(v.Index(first+somewhere), rest.next())
+		if m.short {
+			return bytes
 		}
-		m.value(v.Index(i))
 	}
+	return bytes * float64(n) / float64(max(1, looks))
 }
 
-// entries counts a map.
-func (m *measure) entries(v reflect.Value) {
+// entries returns what a map takes, and what its keys and elements point to.
+func (m *measure) entries(v reflect.Value, share int) (bytes float64) {
 	if v.IsNil() {
-		return
+		return 0
 	}
-	t := v.Type()
-	m.bytes += mapBytes(v.Len(), int(t.Key().Size()+t.Elem().Size()))
-	if plain(t.Key()) && plain(t.Elem()) {
-		return
+	t, n := v.Type(), v.Len()
+	own := float64(mapBytes(n, int(t.Key().Size()+t.Elem().Size())))
+	if n == 0 || plain(t.Key()) && plain(t.Elem()) {
+		return own
 	}
-	before, done := m.bytes, 0
-	for it := v.MapRange(); it.Next(); done++ {
-		if m.left <= 0 {
-			m.extrapolate(before, done, v.Len())
-			return
+	looks := m.looks(n, share)
+	rest := m.split(share, looks)
+	for it := v.MapRange(); rest.among > 0 && it.Next(); {
+		each := rest.next()
+		bytes += m.value(it.Key(), each/2) + m.within(it.Value(), each-1)
+		if m.short {
+			return own + bytes
 		}
-		m.value(it.Key())
-		m.within(it.Value())
 	}
+	return own + bytes*float64(n)/float64(max(1, looks))
 }
 
-// extrapolate counts n parts when only done of them were measured, since the
-// sum was before.
-func (m *measure) extrapolate(before, done, n int) {
-	if done > 0 {
-		m.bytes += (m.bytes - before) / done * (n - done)
-	}
+// split is a share that is split among parts which are visited one after the other.
+type split struct {
+	of *measure
+	// end is what is left of all parts when the share is used up.
+	end, among int
+}
+
+func (m *measure) split(share, among int) split { return split{m, m.left - share, among} }
+
+// next returns the share of the next part.
+func (s *split) next() int {
+	share := (s.of.left - s.end) / s.among
+	s.among--
+	return share
 }
 
 // mapBytes estimates what a map of n entries of some bytes takes: groups of eight

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
@@ -107,6 +108,52 @@ func heapNow() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// All of a document that fits into a request is measured, and in a larger one no part counts as a whole
+// branch, so that the estimate does not grow with each level. The parts that are visited first are like
+// the rest only if the branches are alike.
+func TestSizeOf_OfDocumentsIsNotFarFromTheHeap(t *testing.T) {
+	for name, c := range map[string]struct {
+		texts      int
+		most       float64
+		least, top float64 // of what the heap holds more
+	}{
+		"large":                 {texts: 50_000, most: 0.75, least: 0.8, top: 1.2},
+		"large, deep":           {texts: 10_000, most: 0.97, least: 0.8, top: 1.2},
+		"too large":             {texts: 200_000, least: 0.5, top: 2},
+		"too large, one branch": {texts: 200_000, most: 0.97, least: 0.1, top: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 1))
+			before := heapNow()
+			value := document(r, c.texts, c.most)
+			grown := float64(heapNow() - before)
+			estimated := float64(sizeOf(value))
+			runtime.KeepAlive(value)
+			require.Greater(t, estimated, c.least*grown)
+			require.Less(t, estimated, c.top*grown)
+		})
+	}
+}
+
+// document returns what JSON of so many texts may be decoded to. One field of each object has most of
+// them, and the others have the same of the rest.
+func document(r *rand.Rand, texts int, most float64) any {
+	if texts <= 1 {
+		return strings.Repeat("x", 10+r.IntN(50))
+	}
+	fields := map[string]any{}
+	n := min(texts, 2+r.IntN(6))
+	heavy := int(most * float64(texts))
+	for i := range n {
+		of := (texts - heavy) / n
+		if i == n/2 {
+			of += heavy
+		}
+		fields[fmt.Sprintf("field-%d", i)] = document(r, of, most)
+	}
+	return fields
 }
 
 func TestSizeOf_FollowsWhatValuesPointTo(t *testing.T) {
