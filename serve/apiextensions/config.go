@@ -42,9 +42,10 @@ type Config struct {
 	Decoders map[string]func(body []byte) ([]byte, error)
 	// OnError gets what keeps a definition from being served, such as storage that cannot be
 	// opened, which is tried again: each as a [*controller.ReconcileError] that names the
-	// definition. The host's logger gets it, too. It is called concurrently and must not block.
-	// A definition that is refused, even for an [*engine.ConfigError] of its kind, is not an error: its
-	// condition NamesAccepted says why.
+	// definition. It gets what ends the watch of the definitions, too, after which they are listed
+	// again, as [controller.Config].OnError does. The host's logger gets it, too. It is called
+	// concurrently and must not block. A definition that is refused, even for an
+	// [*engine.ConfigError] of its kind, is not an error: its condition NamesAccepted says why.
 	OnError func(error)
 }
 

@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
@@ -20,12 +23,22 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	}
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
 		Storage: d.storage, Host: d.host, Rules: o.Rules,
-		OnError: func(err error) { d.log.Error("a definition is not served", "error", err) },
+		OnError: func(err error) { logDefinitionError(d.log, err) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &definitions{opened}, nil
+}
+
+// logDefinitionError logs an error of the definitions. One of their own watch is not one of a definition:
+// they are listed again.
+func logDefinitionError(log *slog.Logger, err error) {
+	if source, ok := errors.AsType[*informer.SourceError](err); ok && !source.Final {
+		log.Warn("the watch of the definitions has ended, and they are listed again", "error", err)
+		return
+	}
+	log.Error("a definition is not served", "error", err)
 }
 
 // shownDefinitions returns those of the kinds that the manifests define. There are none at a replica, which

@@ -1,13 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -23,6 +27,18 @@ type hanging struct {
 func (h hanging) Close() error {
 	<-h.disk
 	return h.Backend.Close()
+}
+
+func TestDefinitions_ThatAreListedAgainAreServedAllTheSame(t *testing.T) {
+	for err, want := range map[error]string{
+		&informer.SourceError{Err: engine.ErrExpired}:                   "level=WARN msg=\"the watch of the definitions has ended, and they are listed again\"",
+		&informer.SourceError{Err: engine.ErrEngineClosed, Final: true}: "level=ERROR msg=\"a definition is not served\"",
+		&controller.ReconcileError{Err: engine.ErrEngineClosed}:         "level=ERROR msg=\"a definition is not served\"",
+	} {
+		var out bytes.Buffer
+		logDefinitionError(slog.New(slog.NewTextHandler(&out, nil)), err)
+		require.Contains(t, out.String(), want)
+	}
 }
 
 func TestDefinitions_WhoseStorageHangsKeepNoProcessFromEnding(t *testing.T) {
