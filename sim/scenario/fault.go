@@ -27,8 +27,8 @@ type Fault struct {
 	// Required for jump.
 	Jump time.Duration `yaml:"jump,omitempty"`
 	// Group is the group of watchers that panic and reconnect affect. Default: all
-	// groups; a panic affects only watchers with handlers. Share is the share of the
-	// watchers that are affected, above 0 and at most 1. Default 1.
+	// groups; a panic affects only watchers with handlers. Share is the probability, above 0 and at
+	// most 1, with which each of the watchers is affected. Default 1.
 	Group string  `yaml:"group,omitempty"`
 	Share float64 `yaml:"share,omitempty"`
 }

@@ -175,7 +175,7 @@ func TestParse_ErrorsShowLittleOfLongTexts(t *testing.T) {
 		{"watchers: [{}]\nassert: [" + long + "]", "\"" + long[:40] + "…\" is not a comparison"},
 		{"watchers: [{}]\nassert: [p99 < " + long + "]", "\"" + long[:40] + "…\" is not a duration"},
 		{"watchers: [{}]\nassert: [" + long + " < 3]", "there is no metric \"" + long[:40] + "…\""},
-		{"watchers: [{}]\nfaults: [{kind: panic, group: " + long + "}]", "to panic in group \"" + long[:40] + "…\""},
+		{"watchers: [{}]\nfaults: [{kind: panic, group: " + long + "}]", "\"" + long[:40] + "…\" is not a group of watchers; there are watchers-1"},
 		{"watchers: [{}]\nobjects: {index: [" + long + "]}", "there is no field \"" + long[:40] + "…\""},
 		{"about: >" + long, "f.yaml:1:"},
 		{"%" + long, "f.yaml:1:"},

@@ -151,20 +151,16 @@ func (x *indexer) alias(n *ast.AliasNode, t reflect.Type, path string) {
 // fields walks a mapping that is decoded into a struct.
 func (x *indexer) fields(node ast.Node, t reflect.Type, path string) {
 	known := map[string]reflect.Type{}
-	var names []string
 	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-		if name != "" {
-			known[name] = field.Type
-			names = append(names, name)
-		}
+		known[nameInFile(field)] = field.Type
 	}
+	delete(known, "") // fields that a file does not have
 	x.entries(node, t, path, func(pair *ast.MappingValueNode, at string) {
 		if field, ok := known[keyOf(pair)]; ok {
 			x.walk(pair.Value, field, at)
 			return
 		}
-		x.wrong(pair.Key, at, "there is no such field", "there are "+strings.Join(names, ", "))
+		x.wrong(pair.Key, at, "there is no such field", "there are "+strings.Join(fieldNames(t), ", "))
 	})
 }
 
@@ -278,7 +274,7 @@ func (x *indexer) entries(node ast.Node, t reflect.Type, path string, each func(
 	case *ast.MappingValueNode:
 		pairs = []*ast.MappingValueNode{n}
 	default:
-		x.noMapping(node, path)
+		x.noMapping(node, t, path)
 	}
 	for i, pair := range pairs {
 		if pair.Key.IsMergeKey() {
@@ -314,12 +310,30 @@ func (x *indexer) merge(node ast.Node, own []*ast.MappingValueNode, t reflect.Ty
 	}
 }
 
-func (x *indexer) noMapping(node ast.Node, path string) {
-	if path == "" {
+func (x *indexer) noMapping(node ast.Node, t reflect.Type, path string) {
+	switch {
+	case path == "":
 		x.wrong(node, path, "the file has no fields", `write a scenario, which has fields such as "duration: 20s"`)
-		return
+	case t.Kind() == reflect.Struct:
+		x.wrong(node, path, "has no fields", "write them by name; there are "+strings.Join(fieldNames(t), ", "))
+	default:
+		x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
 	}
-	x.wrong(node, path, "has no fields", `write fields such as "name: value"`)
+}
+
+// fieldNames returns the names that the fields of a struct have in a file, in their order.
+func fieldNames(t reflect.Type) (names []string) {
+	for field := range t.Fields() {
+		if name := nameInFile(field); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func nameInFile(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+	return name
 }
 
 // pathOf returns the path of an entry of the mapping at path.

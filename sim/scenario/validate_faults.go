@@ -84,11 +84,20 @@ func (c *checker) target(at string, f *Fault, s *Scenario) {
 	}
 	switch {
 	case slices.ContainsFunc(s.Watchers, affects):
+	case f.Group != "" && !slices.ContainsFunc(s.Watchers, func(w Watcher) bool { return w.Name == f.Group }):
+		c.wrong(at+".group", quoted(f.Group)+" is not a group of watchers", "there are "+listed(namesOf(s.Watchers)))
 	case f.Kind == FaultPanic:
 		c.wrong(at+".group", "there is no handler to panic"+inGroup(f.Group), "give a group of watchers consumer: handler")
 	default:
-		c.wrong(at+".group", "there are no watchers to reconnect"+inGroup(f.Group), "name a group of watchers, or leave it out")
+		c.wrong(at+".group", "there are no watchers to reconnect", "add a group of watchers")
 	}
+}
+
+func namesOf(watchers []Watcher) (names []string) {
+	for _, w := range watchers {
+		names = append(names, w.Name)
+	}
+	return names
 }
 
 func inGroup(name string) string {
