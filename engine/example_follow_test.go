@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/watchmill/watchmill/engine"
@@ -44,6 +45,44 @@ func ExampleFollow() {
 	// 1 pods at revision 2
 	// 2 pods at revision 3
 	// over: context canceled
+}
+
+// A consumer that saves where it is with each update goes on there in the next process.
+func ExampleUpdate() {
+	ctx := context.Background()
+	pods := newPods()
+	defer pods.Close()
+	pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
+
+	saved := ""
+	run := func() {
+		checkpoint, err := engine.ParseCheckpoint(saved)
+		must(err)
+		timeline, err := pods.Timeline(ctx)
+		must(err)
+		from, err := pods.RevisionOf(ctx, checkpoint) // zero the first time
+		if errors.Is(err, engine.ErrForeignCheckpoint) {
+			from, err = 0, nil // other storage: begin with a list
+		}
+		must(err)
+		for update, err := range engine.Follow(ctx, pods, engine.WatchOptions{From: from, Timeline: timeline}) {
+			must(err)
+			if update.List != nil {
+				fmt.Println("list of", len(update.List.Items))
+			}
+			for _, ev := range update.Events {
+				fmt.Println(ev)
+			}
+			saved = engine.Checkpoint{Store: update.Timeline.Store(), Revision: update.Revision}.String()
+			return // the process ends here
+		}
+	}
+	run()
+	pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})
+	run()
+	// Output:
+	// list of 1
+	// ADDED default/web-2@3
 }
 
 // A consumer that comes back opens its watch where it stood.

@@ -22,6 +22,9 @@ type Update[T any] struct {
 	// Revision is the consumer's after this update: another Follow from it continues
 	// there.
 	Revision Revision
+	// Timeline is the history that Revision belongs to. A consumer that resumes in another process
+	// saves both, once it has handled the update, as a [Checkpoint].
+	Timeline Timeline
 	// Cause is why the previous watch ended, why there is a list, or why opening a
 	// watch failed at first; nil if the watch continues.
 	Cause error
@@ -61,7 +64,7 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 				yield(Update[T]{}, err)
 				return
 			}
-			if !yield(Update[T]{typedList[T](up.list), store.AsEvents[Event[T]](up.events), up.revision, up.cause}, nil) {
+			if !yield(Update[T]{typedList[T](up.list), store.AsEvents[Event[T]](up.events), up.revision, up.timeline, up.cause}, nil) {
 				return
 			}
 		}
@@ -176,6 +179,7 @@ type update struct {
 	list     *listed
 	events   []store.Event
 	revision Revision
+	timeline Timeline
 	cause    error
 }
 
@@ -201,9 +205,9 @@ func (f *following) next(ctx context.Context) (update, error) {
 	}
 }
 
-// tell returns the update with its cause.
+// tell returns the update with its timeline and its cause.
 func (f *following) tell(up update) update {
-	up.cause = f.cause
+	up.timeline, up.cause = f.opts.Timeline, f.cause
 	f.cause, f.list = nil, nil
 	return up
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -131,6 +132,42 @@ func TestFollow_ListsAgainWhenStorageWasReplacedBetweenTwoWatches(t *testing.T) 
 			})
 		}
 	}
+}
+
+// So a checkpoint that is made of an update is never of other storage than the update.
+func TestFollow_TellsOfWhichTimelineAnUpdateIs(t *testing.T) {
+	for _, uncached := range []bool{false, true} {
+		for _, from := range []engine.Revision{0, 1} {
+			t.Run(fmt.Sprintf("uncached %v, from %d", uncached, from), func(t *testing.T) {
+				f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = uncached })
+				f.put("a", "web", 1)
+				f.settle()
+				before, err := f.Timeline(t.Context())
+				require.NoError(t, err)
+				follow := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{From: from})
+				require.Equal(t, before, f.nextUpdate(follow).Timeline)
+				f.put("a", "web", 2)
+				require.Equal(t, before, f.nextUpdate(follow).Timeline)
+				f.replaceStorage(7, 0)
+				list := f.nextUpdate(follow)
+				require.Equal(t, list.List.Timeline, list.Timeline)
+				require.NotEqual(t, before.Store(), list.Timeline.Store())
+				f.put("other", "web", 9)
+				require.Equal(t, list.Timeline, f.nextUpdate(follow).Timeline)
+			})
+		}
+	}
+}
+
+// nextUpdate ranges over a follower for one update.
+func (f *readFixture) nextUpdate(follow iter.Seq2[engine.Update[pod], error]) (next engine.Update[pod]) {
+	f.t.Helper()
+	for up, err := range follow {
+		require.NoError(f.t, err)
+		next = up
+		break
+	}
+	return next
 }
 
 func TestResume_ListsAgainWhenStorageWasReplacedBeforeTheWatch(t *testing.T) {
