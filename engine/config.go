@@ -155,7 +155,9 @@ type Config[T any] struct {
 	// means never, or five minutes if other processes write to the storage. OnError
 	// gets the differences.
 	VerifyEvery time.Duration
-	// Backoff spaces the attempts to reconnect to a backend that fails.
+	// Backoff spaces the attempts to reconnect to a backend that fails. By default the pauses
+	// grow from 0.8 s to a minute, and are short again only after a watch that lasted for two
+	// minutes. So an engine over a backend that fails several times in that time may be a minute behind.
 	Backoff Backoff
 	// ListWhenBehind has the cache list instead of resuming when it reconnects to a backend
 	// that has moved on by more than that many revisions. It is for storage that repeats

@@ -45,9 +45,9 @@ func typedWatch[T any](w watchCore, err error) (*Watch[T], error) {
 
 // Next returns the next events, at least one. It blocks until there are some, ctx is
 // done (it returns ctx's cause, and the watch continues), or the watch has ended (it
-// returns the reason, each time). The slice is shared with other watches: read it, do
-// not change it. It fails with [ErrConsumerConflict] if the watch has another consumer, and
-// so do Batches and Events.
+// returns the reason, each time). Err tells which: the reason can match an error of a context, too, as
+// [ErrDeadline] does. The slice is shared with other watches: read it, do not change it. It fails with
+// [ErrConsumerConflict] if the watch has another consumer, and so do Batches and Events.
 func (w *Watch[T]) Next(ctx context.Context) ([]Event[T], error) {
 	events, err := w.core.Next(ctx)
 	return store.AsEvents[Event[T]](events), err

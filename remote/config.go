@@ -73,7 +73,8 @@ type Config struct {
 	// MinPause and MaxPause bound the pauses before a watch reconnects. A pause doubles
 	// with each attempt, and is shortened at random by up to half; a server that sends a
 	// longer Retry-After is given that time, up to ten times MaxPause. Zero means [DefaultMinPause] and
-	// [DefaultMaxPause].
+	// [DefaultMaxPause]. The lists with which a replica begins, and starts over, are spaced by its
+	// engine.Config.Backoff instead.
 	MinPause, MaxPause time.Duration
 	// OnError gets the error after which a watch reconnects. It is called from the
 	// goroutines of several watches at once, and must not block. A panic in it is ignored.

@@ -49,7 +49,7 @@ type Config[T any] struct {
 	// retried, of single objects, of handlers. It is called from several
 	// goroutines at once and must not block. A panic in it is logged.
 	OnError func(error)
-	// Backoff spaces the attempts to reconnect to a source that fails.
+	// Backoff spaces the attempts to reconnect to a source that fails, as [engine.Config].Backoff does.
 	Backoff engine.Backoff
 }
 

@@ -44,7 +44,7 @@ type Config[T any] struct {
 	// MaxIdle is how long a listed object is followed without being read, or waited
 	// for by GetNotOlderThan. Zero means [DefaultMaxIdle]; [NeverIdle] means forever.
 	MaxIdle time.Duration
-	// Backoff spaces the attempts to reconnect to a source that fails.
+	// Backoff spaces the attempts to reconnect to a source that fails, as [engine.Config].Backoff does.
 	Backoff engine.Backoff
 	// OnError gets every error that no call returns, even those that are retried,
 	// as a [*SourceError]; and panics of Immutable and of the host's clock. It is called
