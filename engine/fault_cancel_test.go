@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -101,4 +102,83 @@ func TestFault_EndedContextStartsNothing(t *testing.T) {
 	require.ErrorIs(t, err, errChangedMind)
 	require.Error(t, f.engine.WaitFor(ctx, 1000))
 	require.Zero(t, f.engine.Stats().Watches)
+}
+
+// The context ends while the engine is busy, and the caller comes to notice that only once its
+// handler has had events. A call that fails then would leave it without the revision from which to
+// watch again, and without a way to wait for the handler.
+func TestFault_ContextEndsWhileTheHandlerBegins(t *testing.T) {
+	type begin func(e *engine.Engine[pod], ctx context.Context, handled func()) (*engine.Watch[pod], error)
+	for name, begin := range map[string]begin{
+		"handle": func(e *engine.Engine[pod], ctx context.Context, handled func()) (*engine.Watch[pod], error) {
+			return e.Handle(ctx, engine.WatchOptions{From: 1}, func(engine.Event[pod]) { handled() })
+		},
+		"process": func(e *engine.Engine[pod], ctx context.Context, handled func()) (*engine.Watch[pod], error) {
+			return e.Process(ctx, engine.WatchOptions{From: 1}, engine.ErrorPolicy{}, func(context.Context, engine.Event[pod]) error {
+				handled()
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			busy, free := make(chan struct{}), make(chan struct{})
+			e, ctx := newEngine(t, func(c *engine.Config[pod]) {
+				c.OnEnd = func(name string, _ error) {
+					if name == "first" {
+						close(busy)
+						<-free
+					}
+				}
+			})
+			_, err := e.Put(ctx, pod{Name: "a"})
+			require.NoError(t, err)
+			first, err := e.Watch(ctx, engine.WatchOptions{Name: "first"})
+			require.NoError(t, err)
+			first.Stop()
+			<-busy
+
+			handled := make(chan struct{})
+			of := &noticedLate{Context: ctx, waiting: make(chan struct{}), done: make(chan struct{}), late: func() {
+				close(free)
+				<-handled
+			}}
+			go of.endOnceWaitedFor()
+			w, err := begin(e, of, func() { close(handled) })
+			require.NoError(t, err, "though the handler was called")
+			<-w.Done()
+			require.ErrorIs(t, w.Err(), engine.ErrStopped)
+			require.ErrorIs(t, w.Err(), errChangedMind)
+			require.NoError(t, w.Wait(ctx))
+			require.Equal(t, engine.Revision(2), w.Revision())
+		})
+	}
+}
+
+// noticedLate is a context that ends once a call waits for it. The caller comes to know only when late
+// has returned, as one that gets no processor.
+type noticedLate struct {
+	context.Context
+	waiting, done chan struct{}
+	late          func()
+	once          sync.Once
+}
+
+func (c *noticedLate) endOnceWaitedFor() {
+	<-c.waiting
+	close(c.done)
+}
+
+func (c *noticedLate) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.waiting) })
+	return c.done
+}
+
+func (c *noticedLate) Err() error {
+	select {
+	case <-c.done:
+		c.late()
+		return errChangedMind
+	default:
+		return nil
+	}
 }

@@ -20,7 +20,7 @@ import (
 // its cause. If the handler returns an error after that, the watch does not end with it,
 // and the event does not count as handled: [Watch.Revision] stays before it.
 //
-// Errors: [ErrNilHandler], a [*ConfigError] for policy, and as for Watch.
+// Errors: [ErrNilHandler], a [*ConfigError] for policy, and as for Handle.
 func (e *Engine[T]) Process(ctx context.Context, opts WatchOptions, policy ErrorPolicy, handle func(context.Context, Event[T]) error) (*Watch[T], error) {
 	if handle == nil {
 		return nil, ErrNilHandler

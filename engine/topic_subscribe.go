@@ -89,7 +89,8 @@ func (s *Subscription) Behind() time.Duration { return s.watch.Behind() }
 // ends when ctx is done.
 //
 // Errors: [ErrNilHandler], [ErrInvalidWatch], [ErrExpired] if From is no longer there,
-// [ErrEngineClosed], why NewTopic failed, ctx's cause.
+// [ErrEngineClosed], why NewTopic failed, ctx's cause. After an error handle has not been called, and
+// will not be; see [Engine.Handle].
 func (t *Topic[T]) Subscribe(ctx context.Context, handle func(T)) (*Subscription, error) {
 	return t.SubscribeWith(ctx, SubscribeOptions{}.madeByCaller(), handle)
 }

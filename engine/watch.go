@@ -142,7 +142,8 @@ func (e *Engine[T]) Watch(ctx context.Context, opts WatchOptions) (*Watch[T], er
 // ended, since Close waits for it. A handler that panics ends its watch with a
 // [*PanicError]. [Engine.Process] is for handlers that need a context, or can fail.
 //
-// Errors: [ErrNilHandler], and as for Watch.
+// Errors: [ErrNilHandler], and as for Watch. After an error handle has not been called, and will
+// not be: if ctx ends once it may have been, Handle returns the watch, which has ended.
 func (e *Engine[T]) Handle(ctx context.Context, opts WatchOptions, handle func(Event[T])) (*Watch[T], error) {
 	if handle == nil {
 		return nil, ErrNilHandler
@@ -256,16 +257,30 @@ func (e *core) register(m watchcache.Register) {
 }
 
 // awaitRegistered waits until w is registered, or for the error. Then ctx ends w, unless it
-// is detached.
+// is detached. After an error the handler of w has not been called, and will not be.
 func (e *core) awaitRegistered(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) error {
-	if err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply); err != nil {
-		w.Stop() // if it is registered later, it is removed at once
-		return e.translate(err)
-	}
-	if !detached {
+	err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply)
+	switch {
+	case err == nil && !detached:
 		w.StopWith(ctx)
+	case err != nil:
+		w.StopFor(err) // if it is registered later, it is removed at once
+		if !isRegistered(reply) {
+			return e.translate(err)
+		}
 	}
 	return nil
+}
+
+// isRegistered reports whether a watch that has ended was registered before that. Its handler may have
+// been called then, since a watch is woken after the reply.
+func isRegistered(reply <-chan error) bool {
+	select {
+	case err := <-reply:
+		return err == nil
+	default:
+		return false
+	}
 }
 
 // from returns where the watch starts, and waits until the cache has reached that if

@@ -197,6 +197,9 @@ func (w *Watch) Drain(ctx context.Context, final store.Revision) {
 // Stopping an ended watch has no effect.
 func (w *Watch) Stop() { w.end(ErrStopped) }
 
+// StopFor is Stop that tells the cause.
+func (w *Watch) StopFor(cause error) { w.end(stoppedBy(cause)) }
+
 // end ends the watch with reason, unless it has ended, and signals its consumer.
 // Undelivered events are dropped.
 func (w *Watch) end(reason error) {
