@@ -69,6 +69,7 @@ var brokenRestarts = []breakage{
 		w.compacted = func(context.Context) (store.Revision, error) { return 0, nil }
 	})},
 	{damage: damage{"does not count the time that it was closed", "Restart_DeletesWhatExpiresMeanwhile", nil}, stops: true},
+	{damage: damage{"deletes nothing after it was opened again", "Restart_DeletesWhatExpiresAfterIt", nil}, sleeps: true},
 	{damage: damage{"says nothing of what it keeps to another process", "Contract_SharedStorageIsOne", nil}, another: func(h correct) *wrapper {
 		start, _ := h.Revision(context.Background())
 		return eachList(func(ctx context.Context, h correct, opts backend.ListOptions) (*backend.List, error) {

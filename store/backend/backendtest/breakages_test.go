@@ -19,8 +19,9 @@ type breakage struct {
 	// reopen is what a restart returns, another what a second process opens; nil means
 	// a correct backend.
 	reopen, another func(correct) *wrapper
-	// stops: the clock stands still while the storage is closed.
-	stops bool
+	// stops: the clock stands still while the storage is closed. sleeps: it does from when the storage
+	// is opened again, as for storage that sets no timers then.
+	stops, sleeps bool
 }
 
 // damage is a defect that the backend has from the start.

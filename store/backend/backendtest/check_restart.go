@@ -98,6 +98,18 @@ var restartChecks = []check{
 		x.deletedNext(f, brief)
 		x.holds(kept)
 	}},
+	{"Restart_DeletesWhatExpiresAfterIt", func(x *fixture) {
+		if !x.restarts() {
+			return
+		}
+		kept := x.create("kept", "x")
+		brief := x.putFor(x.shortTTL(), "brief", "x", nil)
+		x.restart(0)
+		f := x.follow("", brief.Revision)
+		x.Pass(x.shortTTL() + x.TTLSlack + time.Second)
+		x.deletedNext(f, brief)
+		x.holds(kept)
+	}},
 }
 
 // restarts reports whether storage outlives the process, and checks that the backend's
