@@ -73,7 +73,7 @@ type expiring struct {
 	changes []change
 }
 
-func (w *expiring) Log() commit.Log { return w.backend }
+func (w *expiring) Log() commit.Log { return w.backend.commitLog() }
 func (w *expiring) Size() int       { return journal.MaxOverhead }
 
 func (w *expiring) Read() {

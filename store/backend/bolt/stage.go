@@ -48,10 +48,14 @@ func (s *stage) reset() {
 	}
 }
 
-var _ commit.Log = (*Backend)(nil)
+// commitLog is a Backend as the queue of commits sees it. Users do not get its methods.
+type commitLog Backend
+
+func (b *Backend) commitLog() commit.Log { return (*commitLog)(b) }
 
 // Commit makes the durable changes visible to readers and watches.
-func (b *Backend) Commit(publish func()) {
+func (l *commitLog) Commit(publish func()) {
+	b := (*Backend)(l)
 	b.stage.reset()
 	if b.show(publish) {
 		b.file.upkeep.start()
@@ -82,14 +86,14 @@ func (b *Backend) show(publish func()) (surplus bool) {
 }
 
 // Rollback discards the staged changes.
-func (b *Backend) Rollback() { b.stage.reset() }
+func (l *commitLog) Rollback() { l.stage.reset() }
 
 // Prepare reads what the writes of a group replace. Only the goroutine that commits
 // changes the state, so that they need not read it again.
-func (b *Backend) Prepare(read func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stage.revision = b.revision
+func (l *commitLog) Prepare(read func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stage.revision = l.revision
 	read()
 }
 

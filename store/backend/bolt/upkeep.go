@@ -245,7 +245,7 @@ type raising struct {
 	to      store.Revision
 }
 
-func (w *raising) Log() commit.Log { return w.backend }
+func (w *raising) Log() commit.Log { return w.backend.commitLog() }
 func (w *raising) Size() int       { return journal.MaxOverhead }
 func (w *raising) Read()           {}
 

@@ -180,7 +180,7 @@ func (w *writing) Read() {
 	}
 }
 
-func (w *writing) Log() commit.Log { return w.backend }
+func (w *writing) Log() commit.Log { return w.backend.commitLog() }
 func (w *writing) Size() int       { return len(w.value.data) + journal.MaxOverhead }
 func (w *writing) Publish()        { w.backend.apply(w.change) }
 
