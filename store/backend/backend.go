@@ -62,8 +62,8 @@ type Backend interface {
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
 	// Remove deletes the object under prev's key if it is still prev, which is not
-	// nil. It returns the last state with the revision of the deletion. Errors as
-	// for Put.
+	// nil. It returns the last state with the revision and the time of the deletion,
+	// as [store.Schema.Gone] makes it. Errors as for Put.
 	Remove(ctx context.Context, prev *store.Object) (*store.Object, error)
 
 	// Revision returns the newest revision, linearizably. It is never zero: empty

@@ -221,6 +221,10 @@ var brokenWrites = []damage{
 			return last, nil
 		}}
 	}},
+	{"shows a deletion as old as what it deletes", "Contract_WrittenIsWhenTheStateWasCommitted", eachEvent(store.Deleted, func(ev event) event {
+		ev.Object = schema.Gone(ev.Object, ev.Revision, ev.Prev.Written)
+		return ev
+	})},
 	{"removes whatever is there", "Remove_DemandsTheRevision", func(h correct) *wrapper {
 		return &wrapper{correct: h, remove: func(ctx context.Context, prev *object) (*object, error) {
 			o, err := h.Get(ctx, prev.Key)

@@ -66,6 +66,21 @@ var writeChecks = []check{
 		again := x.create("a/1", "x")
 		require.Equal(x, again.Revision, again.Created, "created again, it is another object")
 	}},
+	{"Contract_WrittenIsWhenTheStateWasCommitted", func(x *fixture) {
+		a := x.create("a", "1")
+		f := x.follow("", a.Revision-1)
+		x.Pass(time.Second)
+		a2 := x.update(a, "2")
+		require.True(x, a2.Written.After(a.Written), "an update was written at %v, the state before at %v", a2.Written, a.Written)
+		x.Pass(time.Second)
+		gone := x.remove(a2)
+		require.True(x, gone.Written.After(a2.Written), "a deletion was written at %v, the last state at %v", gone.Written, a2.Written)
+		last := time.Time{}
+		for _, ev := range f.until(gone.Revision) {
+			require.True(x, ev.Object.Written.After(last), "%v was written at %v, what came before at %v", ev, ev.Object.Written, last)
+			last = ev.Object.Written
+		}
+	}},
 	{"Remove_DemandsTheRevision", func(x *fixture) {
 		old := x.create("a/1", "x")
 		o := x.update(old, "y")
