@@ -61,7 +61,7 @@ func (t *topic) process(ctx context.Context, opts SubscribeOptions, policy Error
 	}
 	w, err := t.engine.process(ctx, watch, policy, handle)
 	if err != nil {
-		return nil, err
+		return nil, ofTopic(err)
 	}
 	return &Subscription{w}, nil
 }

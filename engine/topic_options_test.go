@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -39,4 +40,24 @@ func TestTopic_OnEndIsToldOfItsSubscriptions(t *testing.T) {
 func TestTopic_ReplayMayFillTheWindow(t *testing.T) {
 	topic := topicOn(t, engine.TopicOptions{Replay: 10, Window: engine.Window{MaxEvents: 10}})
 	publish(t, topic, 0, 1)
+}
+
+// The advice of an engine, to list and watch from there, cannot be followed at a topic.
+func TestTopic_SaysHowToGoOnWhereMessagesAreNotKept(t *testing.T) {
+	topic := topicOn(t, engine.TopicOptions{FirstRevision: 100})
+	from := engine.SubscribeOptions{From: 3}
+	_, bySubscribe := topic.SubscribeWith(t.Context(), from, func(int) {})
+	_, byProcess := topic.Process(t.Context(), from, engine.ErrorPolicy{}, func(context.Context, int) error { return nil })
+	_, byWatch := topic.Watch(t.Context(), from)
+	var byMessages error
+	for _, err := range topic.Messages(t.Context(), from) {
+		byMessages = err
+	}
+	for _, err := range []error{bySubscribe, byProcess, byWatch, byMessages} {
+		require.ErrorIs(t, err, engine.ErrExpired)
+		var expired *engine.ExpiredError
+		require.ErrorAs(t, err, &expired)
+		require.Equal(t, engine.Revision(100), expired.Oldest)
+		require.EqualError(t, err, "messages after revision 3 are not all kept any more, only those after 100: subscribe with Last, or from now on")
+	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -129,7 +130,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*watcher.Delivery), o
 	}
 	w, err := t.engine.watch(ctx, &watch, consumer{handle: handle})
 	if err != nil {
-		return nil, err
+		return nil, ofTopic(err)
 	}
 	return &Subscription{w}, nil
 }
@@ -145,8 +146,27 @@ func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCor
 	if err != nil {
 		return nil, err
 	}
-	return t.engine.startWatch(ctx, watch, nil)
+	w, err := t.engine.startWatch(ctx, watch, nil)
+	return w, ofTopic(err)
 }
+
+// ofTopic returns the error of a call of the engine for callers of a topic, which they cannot list.
+func ofTopic(err error) error {
+	if expired := (*ExpiredError)(nil); errors.As(err, &expired) {
+		return &expiredMessagesError{expired}
+	}
+	return err
+}
+
+// expiredMessagesError is the [ExpiredError] of a topic.
+type expiredMessagesError struct{ expired *ExpiredError }
+
+func (e *expiredMessagesError) Error() string {
+	return fmt.Sprintf("messages after revision %d are not all kept any more, only those after %d: subscribe with Last, or from now on", e.expired.Requested, e.expired.Oldest)
+}
+
+// Unwrap returns the error that callers match.
+func (e *expiredMessagesError) Unwrap() error { return e.expired }
 
 // watchOptions returns the subscription's options as a watch.
 func (t *topic) watchOptions(opts SubscribeOptions) (WatchOptions, error) {
