@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
@@ -37,20 +39,24 @@ func (a *acknowledged) record(rev Revision, doubts uint64) {
 	}
 }
 
-// writing is a write in progress.
+// writing is a write in progress, with the context of the call.
 type writing struct {
 	engine *core
+	ctx    context.Context
 	doubts uint64
 }
 
 // beginWrite comes before the call of storage.
-func (e *core) beginWrite() writing { return writing{e, e.acknowledged.doubts.Load()} }
+func (e *core) beginWrite(ctx context.Context) writing {
+	return writing{e, ctx, e.acknowledged.doubts.Load()}
+}
 
 // acknowledge records the revision of a write before it is returned, if there is a cache,
 // which would notice storage that lost the write and went back in time.
 func (w writing) acknowledge(o *store.Object, err error) (*store.Object, error) {
 	e := w.engine
 	if err != nil {
+		w.noteEnd(err)
 		return o, e.translate(err)
 	}
 	if d := e.draining.Load(); d != nil {
@@ -60,4 +66,12 @@ func (w writing) acknowledge(o *store.Object, err error) (*store.Object, error) 
 		e.acknowledged.record(o.Revision, w.doubts)
 	}
 	return o, nil
+}
+
+// noteEnd has it noted if storage is closed, as the error of a write may say. It asks storage, since the caller's
+// function may have returned the error.
+func (w writing) noteEnd(err error) {
+	if errors.Is(err, store.ErrClosed) && w.engine.parts.cache == nil {
+		_ = w.engine.storageReached(w.ctx, 0)
+	}
 }

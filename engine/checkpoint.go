@@ -60,7 +60,7 @@ func (e *core) storeID(ctx context.Context) (string, error) {
 		return id, nil
 	}
 	id, err := backend.StoreID(ctx, e.storage.Backend())
-	return id, e.translate(err)
+	return id, e.translateStorage(err)
 }
 
 // RevisionOf returns the revision of a checkpoint, for [WatchOptions].From, if it is of

@@ -36,7 +36,7 @@ func (e *core) compact(ctx context.Context, rev Revision) error {
 		}
 	}
 	if err := e.storage.Backend().Compact(ctx, rev); err != nil || !e.cfg.cached() {
-		return e.translate(err)
+		return e.translateStorage(err)
 	}
 	reply := make(chan error, 1)
 	e.parts.cache.Compact(watchcache.Compact{Revision: rev, Reply: reply})

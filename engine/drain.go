@@ -231,7 +231,7 @@ func (e *core) finalRevision(ctx context.Context) (Revision, error) {
 	for failures := 1; ; failures++ {
 		final, err := e.storage.Backend().Revision(ctx)
 		if err == nil || errors.Is(err, store.ErrClosed) {
-			return final, e.translate(err)
+			return final, e.translateStorage(err)
 		}
 		e.reportUncached(err)
 		if err := cmp.Or(wait(ctx, e, pauseAfter(failures)), e.alive()); err != nil {

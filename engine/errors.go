@@ -22,18 +22,13 @@ func (e *core) translate(err error) error {
 	return e.attributed(err)
 }
 
-// translateRead is [core.translate] for an error of reading storage.
-func (e *core) translateRead(err error) error {
-	e.noteEnd(err)
-	return e.translate(err)
-}
-
-// noteEnd notes whether storage, whose call has failed, is closed. Without a cache, whose Reflector would find it,
-// nothing else does.
-func (e *core) noteEnd(err error) {
+// translateStorage is [core.translate] for an error that storage itself has returned, not a function of the caller's.
+// It notes whether storage is closed. Without a cache, whose Reflector would find it, nothing else does.
+func (e *core) translateStorage(err error) error {
 	if errors.Is(err, store.ErrClosed) && e.alive() == nil {
 		e.storageEnded.Store(true)
 	}
+	return e.translate(err)
 }
 
 // attributed returns err, with the engine's name if it says no more than that storage is closed.

@@ -48,7 +48,7 @@ func (e *core) byIndex(ctx context.Context, index, value string) ([]*store.Objec
 func (e *core) byAttribute(ctx context.Context, a store.Attribute, value string) ([]*store.Object, error) {
 	all, err := e.storage.List(ctx, backend.ListOptions{})
 	if err != nil {
-		return nil, e.translateRead(err)
+		return nil, e.translateStorage(err)
 	}
 	return slices.AppendSeq([]*store.Object{}, store.WithValue(slices.Values(all.Items), a, value)), nil
 }

@@ -75,7 +75,7 @@ func (e *core) listBackend(ctx context.Context, q query) (*listed, error) {
 	for full := false; !full; pages++ {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return nil, e.translateRead(q.expired(err))
+			return nil, e.translateStorage(q.expired(err))
 		}
 		list.Revision = page.Revision
 		full = addPage(list, page, q)

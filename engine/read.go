@@ -111,7 +111,7 @@ func (e *core) getFromBackend(ctx context.Context, key string, rev Revision) (*s
 		}
 	}
 	o, err := e.storage.Get(ctx, key)
-	return o, e.translateRead(err)
+	return o, e.translateStorage(err)
 }
 
 // storageReached fails with [ErrFuture] if the backend has not reached rev.
@@ -120,7 +120,7 @@ func (e *core) storageReached(ctx context.Context, rev Revision) error {
 	if err == nil && current < rev {
 		err = &FutureError{Requested: rev, Current: current}
 	}
-	return e.translateRead(err)
+	return e.translateStorage(err)
 }
 
 // getExactly reads one object of a past state.
@@ -170,7 +170,7 @@ func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 func (e *core) linearizable(ctx context.Context, had *store.Snapshot) (current Revision, wentBack bool, err error) {
 	current, err = e.storage.Backend().Revision(ctx)
 	if err != nil {
-		return 0, false, e.translate(err)
+		return 0, false, e.translateStorage(err)
 	}
 	if current >= had.Revision {
 		return current, false, nil

@@ -140,7 +140,7 @@ func (s source) listStorage(ctx context.Context, opts backend.ListOptions) (*bac
 	}
 	page, err := s.engine.storage.List(ctx, opts)
 	if err != nil {
-		return nil, s.engine.translate(err)
+		return nil, s.engine.translateStorage(err)
 	}
 	of, err := s.engine.knownStoreID(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s source) needed(ctx context.Context, rev Revision) (Revision, error) {
 		return rev, nil
 	}
 	current, err := s.engine.storage.Backend().Revision(ctx)
-	return current, s.engine.translate(err)
+	return current, s.engine.translateStorage(err)
 }
 
 // snapshot returns the cache's state if it is at rev or later, and nil if storage has to list:
@@ -264,7 +264,7 @@ func (s source) start(ctx context.Context, opts backend.WatchOptions) (Revision,
 	}
 	current, err := s.engine.storage.Backend().Revision(ctx)
 	if err != nil {
-		return 0, s.engine.translate(err)
+		return 0, s.engine.translateStorage(err)
 	}
 	if opts.From == 0 {
 		return current, nil

@@ -94,7 +94,7 @@ func (e *core) knownStoreID(ctx context.Context) (string, error) {
 	if errors.Is(err, ErrUnsupported) {
 		return "", nil
 	}
-	return id, e.translateRead(err)
+	return id, e.translateStorage(err)
 }
 
 // continues returns an [ErrExpired] if storage is not that of opts.Timeline, if known.

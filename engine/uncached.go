@@ -77,7 +77,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	u.watch = newWatch(&u.feed, options, to)
 	if err := u.open(ctx, opts); err != nil {
 		u.watch.Stop()
-		return nil, e.translateRead(err)
+		return nil, e.translateStorage(err)
 	}
 	if !e.root.Tell(startUncached{u}) {
 		u.refuse()

@@ -108,7 +108,7 @@ func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
 	for {
 		page, err := e.storage.List(ctx, opts)
 		if err != nil {
-			return e.translate(err)
+			return e.translateStorage(err)
 		}
 		for _, o := range page.Items {
 			c.backendHas(o)

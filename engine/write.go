@@ -40,7 +40,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.carry(ctx, nil, draft, expiry{}); err != nil {
 		return nil, err
 	}
-	o, err := e.beginWrite().acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
+	o, err := e.beginWrite(ctx).acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
 	return o, optionNamed(err, "CreateOptions.TTL", "ttl")
 }
 
@@ -107,7 +107,7 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.beginWrite().acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change, opts.expiry()), e.updateOptions(key, opts)))
+	return e.beginWrite(ctx).acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change, opts.expiry()), e.updateOptions(key, opts)))
 }
 
 // updateOptions returns the storage's options for a write of key.
@@ -178,7 +178,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 		return nil, err
 	}
 	draft.Key = key
-	return e.beginWrite().acknowledge(e.storage.Put(ctx, draft, e.preparing(opts.expiry()), e.updateOptions(key, opts)))
+	return e.beginWrite(ctx).acknowledge(e.storage.Put(ctx, draft, e.preparing(opts.expiry()), e.updateOptions(key, opts)))
 }
 
 // Replace stores value under its key if the object there is still at revision, that
@@ -249,7 +249,7 @@ func (e *core) remove(ctx context.Context, key string, opts DeleteOptions, valid
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.beginWrite().acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
+	return e.beginWrite(ctx).acknowledge(e.storage.Delete(ctx, key, backend.DeleteOptions{
 		Preconditions: opts.Preconditions, Validate: validate, Suggestion: e.suggestion(key),
 	}))
 }
@@ -302,7 +302,7 @@ func (e *core) emitDescribed(ctx context.Context, draft *store.Object) (Revision
 	if !ok {
 		return 0, errCannotEmit
 	}
-	o, err := e.beginWrite().acknowledge(emitter.Emit(ctx, draft))
+	o, err := e.beginWrite(ctx).acknowledge(emitter.Emit(ctx, draft))
 	if err != nil {
 		return 0, err
 	}

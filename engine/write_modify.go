@@ -59,7 +59,7 @@ func (e *core) modify(ctx context.Context, key string, change backend.ModifyFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.beginWrite().acknowledge(e.storage.Modify(ctx, key, e.carryingChange(change), backend.ModifyOptions{
+	return e.beginWrite(ctx).acknowledge(e.storage.Modify(ctx, key, e.carryingChange(change), backend.ModifyOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, Suggestion: e.suggestion(key),
 	}))
 }

@@ -38,25 +38,21 @@ func (w writer) Get(ctx context.Context, key string) (*store.Object, error) {
 		return nil, err
 	}
 	o, err := w.Backend.Get(ctx, key)
-	return o, w.engine.translateRead(err)
+	return o, w.engine.translateStorage(err)
 }
 
 func (w writer) Put(ctx context.Context, draft, prev *store.Object, opts backend.PutOptions) (*store.Object, error) {
 	if err := w.engine.accepts(); err != nil {
 		return nil, err
 	}
-	o, err := w.engine.beginWrite().acknowledge(w.Backend.Put(ctx, draft, prev, opts))
-	w.engine.noteEnd(err)
-	return o, err
+	return w.engine.beginWrite(ctx).acknowledge(w.Backend.Put(ctx, draft, prev, opts))
 }
 
 func (w writer) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
 	if err := w.engine.accepts(); err != nil {
 		return nil, err
 	}
-	o, err := w.engine.beginWrite().acknowledge(w.Backend.Remove(ctx, prev))
-	w.engine.noteEnd(err)
-	return o, err
+	return w.engine.beginWrite(ctx).acknowledge(w.Backend.Remove(ctx, prev))
 }
 
 func (w writer) Compact(ctx context.Context, rev store.Revision) error {
