@@ -247,6 +247,7 @@ type settings struct {
 	index, indexLabels []string
 	indexes            []store.Attribute // of index and indexLabels
 	window             Window
+	retained           Window // by storage of the engine's own; zero means what the cache needs
 	noCache            bool
 	backend            backend.Backend
 	firstRevision      Revision

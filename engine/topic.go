@@ -10,7 +10,6 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
-	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // Topic is an event bus for values of one type: every subscriber gets every published
@@ -42,7 +41,7 @@ type topicCore interface {
 
 // topic is the untyped Topic.
 type topic struct {
-	engine *core // nil if the topic failed to start; it owns what the topic has opened
+	engine *core // nil if the topic failed to start
 	policy Policy
 	buffer int
 	// last is the newest published revision that a publisher has recorded.
@@ -159,41 +158,17 @@ func policyProblem(p Policy) string {
 	return ""
 }
 
-// start makes what the topic runs on, and closes it again if that fails.
+// start starts the topic's engine, over storage of its own.
 func (t *topic) start(cfg settings, o TopicOptions) (err error) {
-	host, ownHost := o.Host, o.Host == nil
-	if ownHost {
-		if host, err = NewHost(HostConfig{}); err != nil {
-			return err
-		}
-	}
 	t.policy, t.buffer = o.Policy, o.Buffer
-	history, err := memory.New(cfg.schema, memory.Options{
-		Clock:  host.Clock(),
-		Retain: Window{MinEvents: 2 * maxAhead, MinAge: historyAge}, FirstRevision: o.FirstRevision,
-	})
-	if err = configError(err); err == nil {
-		cfg.window, cfg.backend, cfg.host = o.Window, history, host
-		cfg.window.MinEvents = o.Replay
-		cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
-		cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
-		cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
-		t.engine, err = newCore(cfg)
-	}
-	if err != nil { // nothing of it was used, so err matters more
-		if history != nil {
-			_ = history.Close()
-		}
-		if ownHost {
-			_ = host.Close()
-		}
-		return err
-	}
-	t.engine.ownBackend = history
-	if ownHost {
-		t.engine.ownHost = host
-	}
-	return nil
+	cfg.host, cfg.firstRevision = o.Host, o.FirstRevision
+	cfg.window, cfg.retained = o.Window, Window{MinEvents: 2 * maxAhead, MinAge: historyAge}
+	cfg.window.MinEvents = o.Replay
+	cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
+	cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
+	cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
+	t.engine, err = newCore(cfg)
+	return err
 }
 
 // Publish sends message to all subscribers and returns its revision. It does not wait

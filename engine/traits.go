@@ -36,7 +36,10 @@ func (e *core) windowLimits() Window {
 // retain returns the bounds of the history in the engine's own storage, which needs
 // little if the cache's window has the history.
 func (s *settings) retain() Window {
-	if !s.cached() {
+	switch {
+	case s.retained != (Window{}):
+		return s.retained
+	case !s.cached():
 		return s.window
 	}
 	const events = 1024
