@@ -44,14 +44,10 @@ func (e *core) process(ctx context.Context, opts WatchOptions, policy ErrorPolic
 	if err := policy.Validate(); err != nil {
 		return nil, configError(err)
 	}
-	w, err := e.watch(ctx, &opts, consumer{retrying: &watcher.RetryingHandler{
+	return e.watch(ctx, &opts, consumer{retrying: &watcher.RetryingHandler{
 		Handle: handle, Policy: policy, Context: handlerContext{e.serving, ctx, opts.Detached},
 		Clock: e.host.system.Clock(), OnRetry: e.handlerFailed,
 	}})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
 }
 
 func (t *topic) process(ctx context.Context, opts SubscribeOptions, policy ErrorPolicy, handle func(context.Context, store.Event) error) (*Subscription, error) {

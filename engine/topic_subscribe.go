@@ -128,7 +128,7 @@ func (t *topic) subscribe(ctx context.Context, handle func(*watcher.Delivery), o
 	if handle == nil {
 		return nil, ErrNilHandler
 	}
-	w, err := t.engine.watch(ctx, &watch, consumer{handle: handle})
+	w, err := t.engine.startWatch(ctx, watch, handle)
 	if err != nil {
 		return nil, ofTopic(err)
 	}

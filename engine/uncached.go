@@ -63,7 +63,7 @@ type pull struct{}
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
-func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *store.Filter, options watcher.Options, to consumer) (*watcher.Watch, error) {
+func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *store.Filter, options watcher.Options, to consumer) (watchCore, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
@@ -82,7 +82,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	if !e.root.Tell(startUncached{u}) {
 		u.refuse()
 	}
-	return u.watch, e.awaitRegistered(ctx, u.watch, reply, opts.Detached)
+	return e.registered(ctx, u.watch, reply, opts.Detached)
 }
 
 // maxStarts is how often a watch asks the backend where to start, if the backend keeps so little

@@ -171,11 +171,7 @@ func begin(d *watcher.Delivery, i int) bool { return d.Begin(i) }
 
 // startWatch is watch for the façade.
 func (e *core) startWatch(ctx context.Context, opts WatchOptions, handle func(*watcher.Delivery)) (watchCore, error) {
-	w, err := e.watch(ctx, &opts, consumer{handle: handle})
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
+	return e.watch(ctx, &opts, consumer{handle: handle})
 }
 
 // consumer is where a watch delivers its events. The zero value is a caller of Next.
@@ -184,7 +180,8 @@ type consumer struct {
 	retrying *watcher.RetryingHandler
 }
 
-func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*watcher.Watch, error) {
+// watch starts a watch for a consumer. With an error the result is nil.
+func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (watchCore, error) {
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
@@ -215,7 +212,7 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (*wat
 	}
 	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
 	e.register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
-	return w, e.awaitRegistered(ctx, w, reply, opts.Detached)
+	return e.registered(ctx, w, reply, opts.Detached)
 }
 
 // deadline returns when the watch is to end, as far as that is known. If the context's
@@ -256,9 +253,9 @@ func (e *core) register(m watchcache.Register) {
 	done = true
 }
 
-// awaitRegistered waits until w is registered, or for the error. Then ctx ends w, unless it
-// is detached. After an error the handler of w has not been called, and will not be.
-func (e *core) awaitRegistered(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) error {
+// registered returns w once it is registered, or the error. From then on ctx ends w, unless
+// it is detached. After an error the handler of w has not been called, and will not be.
+func (e *core) registered(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool) (watchCore, error) {
 	err := e.host.replyWithin(ctx, e.cfg.freshnessTimeout, reply)
 	switch {
 	case err == nil && !detached:
@@ -266,10 +263,10 @@ func (e *core) awaitRegistered(ctx context.Context, w *watcher.Watch, reply <-ch
 	case err != nil:
 		w.StopFor(err) // if it is registered later, it is removed at once
 		if !isRegistered(reply) {
-			return e.translate(err)
+			return nil, e.translate(err)
 		}
 	}
-	return nil
+	return w, nil
 }
 
 // isRegistered reports whether a watch that has ended was registered before that. Its handler may have
