@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -236,20 +235,6 @@ func (e *core) finalRevision(ctx context.Context) (Revision, error) {
 		e.reportUncached(err)
 		if err := cmp.Or(wait(ctx, e, pauseAfter(failures)), e.alive()); err != nil {
 			return 0, err
-		}
-	}
-}
-
-// waitUntimed waits until the cache, if there is one, has reached rev, without a timeout. A cache
-// that fails meanwhile is restarted, and waited for again.
-func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
-	if !e.cfg.cached() {
-		return nil
-	}
-	for {
-		err := e.freshWithin(ctx, rev, math.MaxInt64)
-		if !errors.Is(err, ErrNotReady) || endedForGood(err) || ctx.Err() != nil {
-			return err
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
@@ -68,23 +69,30 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 // why the cache is not ready.
 func (e *Engine[T]) WaitReady(ctx context.Context) error { return e.core.waitReady(ctx) }
 
-// readyPatience is how long waitReady waits at a time. It waits again until ctx ends.
-const readyPatience = time.Hour
-
 func (e *core) waitReady(ctx context.Context) error {
 	if err := e.alive(); err != nil {
 		return err
 	}
+	err := e.waitUntimed(ctx, 0)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return e.whyNotReady(err)
+	}
+	return err
+}
+
+// waitUntimed waits until the cache, if there is one, is ready and has reached rev, as long as ctx
+// allows. A cache that fails meanwhile is restarted, and waited for again.
+func (e *core) waitUntimed(ctx context.Context, rev Revision) error {
 	if !e.cfg.cached() {
 		return nil
 	}
 	for {
-		err := e.freshWithin(ctx, 0, readyPatience)
+		err := e.freshWithin(ctx, rev, math.MaxInt64)
 		switch {
-		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-			return e.whyNotReady(err)
 		case !errors.Is(err, ErrNotReady) || endedForGood(err):
 			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		}
 	}
 }
