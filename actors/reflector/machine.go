@@ -233,8 +233,13 @@ func (m *machine) lost(lost *LostError, now time.Time) {
 		m.stats.Repeated++
 	}
 	m.closeWatch(now)
-	m.report(lost)
-	m.need(lost.Reason)
+	m.listBecause(lost.Reason, lost)
+}
+
+// listBecause makes the next attempt a list, since err says that the watch cannot be resumed.
+func (m *machine) listBecause(why Reason, err error) {
+	m.report(err)
+	m.need(why)
 	m.later()
 }
 
@@ -252,17 +257,11 @@ func (m *machine) broken(err error) {
 	closed := m.stats.Phase == Watching && errors.Is(err, store.ErrClosed)
 	switch {
 	case errors.Is(err, ErrOtherStorage):
-		m.report(err)
-		m.need(Restored)
-		m.later()
+		m.listBecause(Restored, err)
 	case errors.Is(err, store.ErrExpired):
-		m.report(err)
-		m.need(Expired)
-		m.later()
+		m.listBecause(Expired, err)
 	case errors.Is(err, store.ErrFuture):
-		m.report(err)
-		m.need(Future)
-		m.later()
+		m.listBecause(Future, err)
 	case closed: // normal for servers; an outage only if it cannot be resumed
 		m.report(err)
 		m.later()

@@ -46,33 +46,42 @@ func (m *machine) page(page *backend.List, err error, now time.Time) {
 	case !m.listing() || m.warming(page, err, now):
 		return
 	}
-	first := m.asked.Continue == ""
-	if first {
-		m.listedOf = m.answeredBy
-	}
-	if first && err == nil {
-		m.listed.Revision = page.Revision
-	}
 	if err == nil {
-		err = auditPage(page, m.asked, m.listed.Revision)
-	}
-	if err == nil && m.answeredBy != m.listedOf && m.answeredBy != "" {
-		err = replacedMeanwhile(m.listed.Revision, page)
+		err = m.checkPage(page)
 	}
 	if err != nil {
-		m.pastFailed()
+		m.listFailed(err)
+		return
 	}
-	switch {
-	case err != nil && !m.whole && pagingFailed(err, first):
+	m.keep(page)
+}
+
+// checkPage returns what is wrong with a page. The first one decides the revision and the storage
+// that the others must be of.
+func (m *machine) checkPage(page *backend.List) error {
+	if m.asked.Continue == "" {
+		m.listed.Revision, m.listedOf = page.Revision, m.answeredBy
+	}
+	if err := auditPage(page, m.asked, m.listed.Revision); err != nil {
+		return err
+	}
+	if m.answeredBy != m.listedOf && m.answeredBy != "" {
+		return replacedMeanwhile(m.listed.Revision, page)
+	}
+	return nil
+}
+
+// listFailed handles the error of a page: it lists again without a limit, if that may help, once.
+func (m *machine) listFailed(err error) {
+	m.pastFailed()
+	if !m.whole && pagingFailed(err, m.asked.Continue == "") {
 		m.report(err)
 		m.whole = true
 		m.list()
-	case err != nil:
-		m.listed = backend.List{}
-		m.failed(err)
-	default:
-		m.keep(page)
+		return
 	}
+	m.listed = backend.List{}
+	m.failed(err)
 }
 
 // pagingFailed reports whether err is a failure of paging, so that a list without a

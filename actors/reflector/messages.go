@@ -88,8 +88,8 @@ func newNotifier(h *Ref) *notifier {
 }
 
 // notify may be called from any goroutine and never blocks.
-func (b *notifier) notify() {
-	if b.pending.CompareAndSwap(false, true) {
-		b.send(pull{b})
+func (n *notifier) notify() {
+	if n.pending.CompareAndSwap(false, true) {
+		n.send(pull{n})
 	}
 }

@@ -148,11 +148,11 @@ func (r *reflector) offer() {
 
 // pull takes a batch, if the machine can take one. The notifier is cleared
 // first, so that a later event notifies again.
-func (r *reflector) pull(ctx *actors.Context, b *notifier) {
-	if b != r.notifier {
+func (r *reflector) pull(ctx *actors.Context, n *notifier) {
+	if n != r.notifier {
 		return // of an earlier watch
 	}
-	b.pending.Store(false)
+	n.pending.Store(false)
 	if r.watcher == nil || !r.machine.pulling() {
 		return
 	}
