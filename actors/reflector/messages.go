@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store/backend"
 )
 
@@ -78,18 +79,13 @@ type request struct {
 
 // notifier turns any number of notifications of one watch into one message.
 type notifier struct {
-	pending atomic.Bool
-	send    func(pull) bool
-}
-
-// newNotifier returns a notifier that sends to the Reflector.
-func newNotifier(h *Ref) *notifier {
-	return &notifier{send: func(p pull) bool { return h.actor.Tell(p) }}
+	pending   atomic.Bool
+	reflector *actors.Ref[message]
 }
 
 // notify may be called from any goroutine and never blocks.
 func (n *notifier) notify() {
 	if n.pending.CompareAndSwap(false, true) {
-		n.send(pull{n})
+		n.reflector.Tell(pull{n})
 	}
 }

@@ -113,7 +113,7 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	case doList:
 		r.request(ctx, request{do: doList, list: e.list})
 	case doOpen:
-		r.notifier = newNotifier(r.handle)
+		r.notifier = &notifier{reflector: r.handle.actor}
 		r.request(ctx, request{do: doOpen, from: backend.WatchOptions{
 			Prefix: r.config.Prefix, From: e.from, Notify: r.notifier.notify, NoPrev: r.config.NoPrev && !r.machine.shared,
 			State: r.machine.state, StateEvery: r.config.StateEvery, Name: r.config.Name,

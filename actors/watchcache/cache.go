@@ -247,7 +247,7 @@ func (c *cache) armTrim(ctx *actors.Context) {
 		return
 	}
 	period := max(c.handle.minAge/trimsPerAge, time.Second)
-	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.tell(trimDue{}) })
+	c.trimTimer = ctx.Clock().AfterFunc(period, func() { c.handle.send(trimDue{}) })
 }
 
 // trimsPerAge is the number of trims of an idle window per maximum age, so that

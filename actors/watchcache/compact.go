@@ -2,13 +2,6 @@ package watchcache
 
 import "github.com/watchmill/watchmill/store"
 
-// Compact discards history. The answer comes on m.Reply.
-func (h *Cache) Compact(m Compact) {
-	if !h.tell(m) {
-		m.Reply <- ErrStopped
-	}
-}
-
 // compact answers when the snapshot without the history is published.
 func (c *cache) compact(m Compact) {
 	c.handle.compacted = max(c.handle.compacted, m.Revision)

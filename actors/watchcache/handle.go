@@ -62,33 +62,32 @@ func (h *Cache) Offer(u reflector.Update) actors.Verdict {
 	return h.ref.Offer(envelope{update: u})
 }
 
-// tell sends any other message. It reports whether the cache has taken it.
-func (h *Cache) tell(m Message) bool { return h.ref.Tell(envelope{message: m}) }
+// send sends any other message, or refuses it if the cache has stopped.
+func (h *Cache) send(m Message) {
+	if !h.ref.Tell(envelope{message: m}) {
+		refuse(m, ErrStopped)
+	}
+}
 
 // Register asks for a watch; the answer comes on m.Reply, if there is one.
 func (h *Cache) Register(m Register) {
-	if !h.pass(m) && !h.tell(m) {
-		m.refuse(ErrStopped)
+	if !h.pass(m) {
+		h.send(m)
 	}
 }
 
 // Wait waits for a revision. The answer comes on m.Reply.
-func (h *Cache) Wait(m Wait) {
-	if !h.tell(m) {
-		m.Reply <- ErrStopped
-	}
-}
+func (h *Cache) Wait(m Wait) { h.send(m) }
 
 // Waiting reports whether a call waits for a revision. It is true before OnBehind is called.
 func (h *Cache) Waiting() bool { return h.waiting.Load() }
 
 // Distrust reports that the state is wrong: new watches and reads of the newest
 // state wait for a list. The answer comes on m.Reply.
-func (h *Cache) Distrust(m Distrust) {
-	if !h.tell(m) {
-		m.Reply <- ErrStopped
-	}
-}
+func (h *Cache) Distrust(m Distrust) { h.send(m) }
+
+// Compact discards history. The answer comes on m.Reply.
+func (h *Cache) Compact(m Compact) { h.send(m) }
 
 // ID returns the ID of the cache's actor, with which its parent's [actors.Supervisor] is
 // called.

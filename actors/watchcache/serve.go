@@ -186,5 +186,5 @@ func (c *cache) armWaitsAt(ctx *actors.Context, at time.Time) {
 		c.waitTimer.Stop()
 	}
 	c.waitsDue = at
-	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.tell(waiterDue{}) })
+	c.waitTimer = ctx.Clock().AfterFunc(at.Sub(c.now), func() { c.handle.send(waiterDue{}) })
 }
