@@ -34,6 +34,8 @@ type Register struct {
 	Reply chan<- error
 }
 
+func (m Register) answer(err error) { answer(m.Reply, err) }
+
 // Drain ends every watch with Reason as soon as it has been given all that was
 // committed before, and those that are registered later likewise. The engine sends
 // it, and the watchCache when storage has ended for good.
@@ -44,9 +46,12 @@ type Drain struct {
 	Reply chan<- error
 }
 
-func (m Drain) answer(err error) {
-	if m.Reply != nil {
-		m.Reply <- err
+func (m Drain) answer(err error) { answer(m.Reply, err) }
+
+// answer sends err to a call, if one waits.
+func answer(reply chan<- error, err error) {
+	if reply != nil {
+		reply <- err
 	}
 }
 

@@ -14,13 +14,6 @@ import (
 // others continue.
 var ErrFailed = errors.New("dispatcher failed while it registered the watch: try again")
 
-// answer sends the outcome of a registration to Reply, if there is one.
-func (m Register) answer(err error) {
-	if m.Reply != nil {
-		m.Reply <- err
-	}
-}
-
 // admit registers a watch and answers, even if registering panics, since the caller
 // would wait forever.
 func (d *dispatcher) admit(ctx *actors.Context, m Register) {
@@ -188,7 +181,7 @@ func (d *dispatcher) forget(ctx *actors.Context, w *watcher.Member) {
 // tellEnd counts a watch that has ended, and calls OnEnd, which may end the goroutine.
 func (d *dispatcher) tellEnd(w *watcher.Member) {
 	defer d.Stats.Watches.Add(-1)
-	d.Stats.count(w.Err())
+	d.Stats.countEnd(w.Err())
 	if d.OnEnd != nil {
 		d.OnEnd(w)
 	}
@@ -203,28 +196,4 @@ func (d *dispatcher) tellEnds() {
 	var all []*watcher.Member
 	d.each(func(w *watcher.Member) { all = append(all, w) })
 	usercode.Each(all, d.tellEnd)
-}
-
-// countResume counts a watch that resumes, by the outcome of its registration.
-func (s *Stats) countResume(err error) {
-	switch {
-	case err == nil:
-		s.Resumed.Add(1)
-	case errors.Is(err, store.ErrExpired):
-		s.ResumesExpired.Add(1)
-	}
-}
-
-// count counts an ended watch by its reason.
-func (s *Stats) count(reason error) {
-	failed, panicked := watcher.ByHandler(reason)
-	switch {
-	case panicked:
-		s.Panicked.Add(1)
-	case failed:
-	case errors.Is(reason, watcher.ErrSlowConsumer):
-		s.Terminated.Add(1)
-	case errors.Is(reason, watcher.ErrDeadline):
-		s.DeadlinesReached.Add(1)
-	}
 }

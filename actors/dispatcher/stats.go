@@ -1,6 +1,12 @@
 package dispatcher
 
-import "sync/atomic"
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/watchmill/watchmill/actors/watcher"
+	"github.com/watchmill/watchmill/store"
+)
 
 // Stats are a dispatcher's counters. They are safe to read at any time; each is
 // exact, but they are not a snapshot of one instant.
@@ -22,4 +28,28 @@ type Stats struct {
 	Resumed, ResumesExpired atomic.Uint64
 	// Bookmarks is how many bookmarks became due.
 	Bookmarks atomic.Uint64
+}
+
+// countResume counts a watch that resumes, by the outcome of its registration.
+func (s *Stats) countResume(err error) {
+	switch {
+	case err == nil:
+		s.Resumed.Add(1)
+	case errors.Is(err, store.ErrExpired):
+		s.ResumesExpired.Add(1)
+	}
+}
+
+// countEnd counts an ended watch by its reason.
+func (s *Stats) countEnd(reason error) {
+	failed, panicked := watcher.ByHandler(reason)
+	switch {
+	case panicked:
+		s.Panicked.Add(1)
+	case failed:
+	case errors.Is(reason, watcher.ErrSlowConsumer):
+		s.Terminated.Add(1)
+	case errors.Is(reason, watcher.ErrDeadline):
+		s.DeadlinesReached.Add(1)
+	}
 }
