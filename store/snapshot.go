@@ -97,8 +97,8 @@ func (s *Snapshot) Known() (*TreeView, Seq) {
 }
 
 // base returns Base with its position.
-func (s *Snapshot) base() rebuiltState {
-	return rebuiltState{at: s.Window.next - Seq(s.Unapplied), state: s.Base}
+func (s *Snapshot) base() knownState {
+	return knownState{at: s.Window.next - Seq(s.Unapplied), state: s.Base}
 }
 
 // Timeline is the history that a revision belongs to. Revisions of two timelines

@@ -145,19 +145,20 @@ const (
 // readers share. A nil one caches nothing.
 type rebuiltStates struct {
 	mu     sync.Mutex
-	states []rebuiltState
+	states []knownState
 	// first is the window's: a reader of an older view may rebuild a state before it.
 	first Seq
 }
 
-type rebuiltState struct {
+// knownState is a state that needs no event to be applied, and its position in the window.
+type knownState struct {
 	at    Seq
 	state *TreeView
 }
 
 // nearest returns the state nearest to at among newest and those cached from first
 // on and before newest.
-func (r *rebuiltStates) nearest(at, first Seq, newest rebuiltState) rebuiltState {
+func (r *rebuiltStates) nearest(at, first Seq, newest knownState) knownState {
 	best := newest
 	if r == nil {
 		return best
@@ -189,11 +190,11 @@ func (r *rebuiltStates) keep(at Seq, state *TreeView) {
 	if at < r.first {
 		return
 	}
-	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at == at })
+	r.states = slices.DeleteFunc(r.states, func(s knownState) bool { return s.at == at })
 	if len(r.states) == maxRebuilt {
 		r.states = r.states[:maxRebuilt-1]
 	}
-	r.states = slices.Insert(r.states, 0, rebuiltState{at, state})
+	r.states = slices.Insert(r.states, 0, knownState{at, state})
 }
 
 // forgot reports whether the window has dropped events after position at.
@@ -211,7 +212,7 @@ func (r *rebuiltStates) forget(first Seq) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.first = first
-	r.states = slices.DeleteFunc(r.states, func(s rebuiltState) bool { return s.at < first })
+	r.states = slices.DeleteFunc(r.states, func(s knownState) bool { return s.at < first })
 }
 
 // bytes returns the size of the states' nodes; the window holds the objects

@@ -139,8 +139,9 @@ func (v WindowView) event(at Seq) Event {
 }
 
 // RevisionAt returns the revision up to which a reader that has consumed all events
-// before position at is complete: that of the event before at, Floor at or before
-// First, and Revision at Next or after.
+// before position at is complete: that of the event before at, Floor before First, and
+// Revision at Next or after. At First it is Floor, too, or less if Floor was raised beyond
+// the event there.
 //
 // If the events before and after at have the same revision, it is the number
 // below, so that resuming from it repeats some events and misses none. In a gap
