@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-
-	"github.com/watchmill/watchmill/usercode"
 )
 
 // Errors about keys, revisions and objects. Match them with [errors.Is]; those
@@ -201,15 +199,6 @@ func (e *IndexFuncError) Unwrap() error { return e.Err }
 
 // Is makes errors.Is(err, ErrIndexFunc) true.
 func (e *IndexFuncError) Is(target error) bool { return target == ErrIndexFunc }
-
-// contained calls the user's function of that name and returns a panic in it as a
-// [*usercode.PanicError].
-func contained[In, Out any](name string, fn func(In) (Out, error), in In) (out Out, err error) {
-	if panicked := usercode.Call(name, "", func() { out, err = fn(in) }); panicked != nil {
-		return out, panicked
-	}
-	return out, err
-}
 
 // TransactionError says which parts of a transaction were not applied. The
 // others were.

@@ -163,3 +163,66 @@ func (s *recordStore) addIndexes(added []indexFunction) error {
 	commit(s, func(*records) *records { return next })
 	return nil
 }
+
+// recordWrite is a [KeyedTransaction] without the type of its item.
+type recordWrite struct {
+	kind     TransactionType
+	key      string
+	item     any
+	values   [][]string // of the item in the indexes
+	revision Revision
+}
+
+// transact applies the n writes that next returns. It calls next in the writer's
+// turn.
+func (s *recordStore) transact(n int, next func(i int) (recordWrite, error)) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	var failed []error
+	applied := make([]int, 0, n)
+	writes := make([]recordWrite, 0, n)
+	for i := range n {
+		w, err := s.prepare(next(i))
+		if err != nil {
+			failed = append(failed, fmt.Errorf("transaction %d: %w", i, err))
+			continue
+		}
+		applied, writes = append(applied, i), append(writes, w)
+	}
+	commit(s, func(live *records) *records {
+		for _, w := range writes {
+			apply(w, live)
+		}
+		return live
+	})
+	if failed != nil {
+		return &TransactionError{Total: n, Applied: applied, Errors: failed}
+	}
+	return nil
+}
+
+// prepare returns a write that can no longer fail.
+func (s *recordStore) prepare(next recordWrite, err error) (recordWrite, error) {
+	if err != nil {
+		return next, err
+	}
+	switch next.kind {
+	case TransactionAdd, TransactionUpdate:
+		prev, functions := find(s, next.key)
+		next.values, err = describe(functions, next.key, next.item, prev)
+		return next, err
+	case TransactionDelete:
+		return next, nil
+	}
+	return next, fmt.Errorf("%w: %v: use TransactionAdd, TransactionUpdate or TransactionDelete", ErrUnsupported, next.kind)
+}
+
+// apply is not a method, for the reason of [recordsOf].
+func apply(next recordWrite, live *records) {
+	if next.kind == TransactionDelete {
+		live.remove(next.key)
+	} else {
+		live.put(next.key, live.find(next.key), next.item, next.values)
+	}
+	live.reach(next.revision)
+}

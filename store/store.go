@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"iter"
+
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // KeyFunc returns the key of an item. Any string will do as a key. It must be
@@ -145,12 +147,24 @@ func (s *Store[T]) ListKeys() []string { return s.items.ListKeys() }
 func (s *Store[T]) View() *StoreView[T] { return s.items.View() }
 
 // KeyOf returns the key of item. The error is a [*KeyFuncError].
-func (s *Store[T]) KeyOf(item T) (string, error) {
-	key, err := contained("StoreConfig.Key", s.cfg.Key, item)
+func (s *Store[T]) KeyOf(item T) (string, error) { return keyOf("StoreConfig.Key", s.cfg.Key, item) }
+
+// keyOf calls the key function of that name.
+func keyOf[T any](name string, key KeyFunc[T], item T) (string, error) {
+	k, err := contained(name, key, item)
 	if err != nil {
 		return "", &KeyFuncError[T]{Item: item, Err: err}
 	}
-	return key, nil
+	return k, nil
+}
+
+// contained calls the user's function of that name and returns a panic in it as a
+// [*usercode.PanicError].
+func contained[In, Out any](name string, fn func(In) (Out, error), in In) (out Out, err error) {
+	if panicked := usercode.Call(name, "", func() { out, err = fn(in) }); panicked != nil {
+		return out, panicked
+	}
+	return out, err
 }
 
 // keyed runs the user's functions on a transaction.

@@ -222,9 +222,5 @@ func (c *ExpirationCache[T]) prepare(item T) (key string, e expiring[T], err err
 }
 
 func (c *ExpirationCache[T]) keyOf(item T) (string, error) {
-	key, err := contained("ExpirationConfig.Key", c.cfg.Key, item)
-	if err != nil {
-		return "", &KeyFuncError[T]{Item: item, Err: err}
-	}
-	return key, nil
+	return keyOf("ExpirationConfig.Key", c.cfg.Key, item)
 }
