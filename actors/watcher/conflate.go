@@ -51,7 +51,7 @@ func (w *Watch) conflation(snap *store.Snapshot) func() {
 func (w *Watch) conflate(snap *store.Snapshot, seen []store.Event) {
 	c := &w.cur
 	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
-		w.more().lost += left - uint64(len(seen))
+		w.obtainExtras().lost += left - uint64(len(seen))
 		w.gap = beforeEmitted
 		if len(seen) == 0 {
 			w.gap = beforeAny

@@ -54,8 +54,8 @@ func (m *Member) Begin(stream *Stream, start Start) {
 	w.feed.Registry.add(w)
 	if w.pending = start.Pending > 0; w.pending {
 		w.resume.Store(uint64(start.Pending))
-		if w.extras != nil && w.extras.drainTo != nil { // it owes nothing yet
-			w.finish(w.extras.drainTo)
+		if reason := w.drainReason(); reason != nil { // it owes nothing yet
+			w.finish(reason)
 		}
 		return
 	}
@@ -205,7 +205,7 @@ func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
 		return false // it has caught up meanwhile, and would be stalled until it reads again
 	}
 	m.flags.set(stalled)
-	w.more().stalledAt = at
+	w.obtainExtras().stalledAt = at
 	return true
 }
 
@@ -295,7 +295,8 @@ func (m *Member) EndAfterInitial(reason error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.flags.has(ended) && w.cur.initial.owesBookmark() {
-		w.more().drainTo, w.more().drainInitial = reason, true
+		extras := w.obtainExtras()
+		extras.drainReason, extras.drainInitial = reason, true
 		return
 	}
 	w.finish(reason)
@@ -316,12 +317,12 @@ func (m *Member) EndQuietlyWhenCaughtUp(reason error) (signal bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.flags.has(ended) || w.extras != nil && w.extras.drainTo != nil:
+	case w.flags.has(ended) || w.drainReason() != nil:
 		return false
 	case w.pending || w.owesNothing():
 		w.finish(reason)
 	default:
-		w.more().drainTo = reason
+		w.obtainExtras().drainReason = reason
 	}
 	return w.flags.clear(waiting)
 }

@@ -111,7 +111,7 @@ func NewRetrying(feed *Feed, options Options, with RetryingHandler) *Watch {
 	t.ctx, t.cancel = context.WithCancelCause(with.Context)
 	t.watch = NewHandled(feed, options, t.deliver)
 	t.box = &t.watch.target.(*handler).box
-	t.watch.more().retrying = t
+	t.watch.obtainExtras().retrying = t
 	return t.watch
 }
 

@@ -88,7 +88,7 @@ func (w *Watch) hold(events []store.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.flags.has(ended) {
-		w.more().held = events
+		w.obtainExtras().held = events
 	}
 }
 
@@ -106,14 +106,14 @@ func (w *Watch) unhold() (events []store.Event) {
 // either, the watch has caught up, has not begun or has ended. The caller holds the lock.
 func (w *Watch) read() (events []store.Event, rest func()) {
 	if w.extras != nil && w.extras.drainInitial && w.cur.initial.done() {
-		w.finish(w.extras.drainTo)
+		w.finish(w.extras.drainReason)
 	}
 	if !w.reading() {
 		return nil, nil
 	}
 	snap := w.feed.Load()
 	events, err := w.readAt(snap)
-	w.count()
+	w.countTaken()
 	switch {
 	case len(events) > 0:
 		return events, nil
@@ -124,8 +124,8 @@ func (w *Watch) read() (events []store.Event, rest func()) {
 		return nil, nil
 	case w.cur.mustConflate(snap):
 		return nil, w.conflation(snap)
-	case w.extras != nil && w.extras.drainTo != nil:
-		w.finish(w.extras.drainTo)
+	case w.drainReason() != nil:
+		w.finish(w.drainReason())
 		return nil, nil
 	}
 	w.caughtUp()
@@ -149,9 +149,9 @@ func (w *Watch) bookmark() []store.Event {
 	return w.markGap([]store.Event{{Type: store.Bookmark, Revision: w.cur.rev}})
 }
 
-// count records how much of its stream the watch has read. It does not change while
+// countTaken records how much of its stream the watch has read. It does not change while
 // the watch scans the window.
-func (w *Watch) count() {
+func (w *Watch) countTaken() {
 	var kept uint64
 	if w.cur.backlog != nil {
 		kept = uint64(w.cur.backlog.size)

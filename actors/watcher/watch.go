@@ -136,9 +136,9 @@ type extras struct {
 	lost uint64
 	// stalledAt is when the watch last became stalled.
 	stalledAt time.Time
-	// drainTo, if set, is the reason that ends the watch after it has read the rest
+	// drainReason, if set, is the reason that ends the watch after it has read the rest
 	// of its initial state, or everything that was published.
-	drainTo      error
+	drainReason  error
 	drainInitial bool
 	// retrying is the handler, if it is one that can fail.
 	retrying *retrying
@@ -161,13 +161,22 @@ func (w *Watch) prepare(feed *Feed, options Options) {
 	w.memberIndex, w.name, w.began = noMember, options.Name, feed.elapsed(feed.now())
 }
 
-// more returns the watch's extras, creating them if necessary. The caller holds the
+// obtainExtras returns the watch's extras, creating them if necessary. The caller holds the
 // lock.
-func (w *Watch) more() *extras {
+func (w *Watch) obtainExtras() *extras {
 	if w.extras == nil {
 		w.extras = new(extras)
 	}
 	return w.extras
+}
+
+// drainReason returns the reason that ends the watch when it has been drained, nil if it goes on.
+// The caller holds the lock.
+func (w *Watch) drainReason() error {
+	if w.extras == nil {
+		return nil
+	}
+	return w.extras.drainReason
 }
 
 // Member returns the dispatcher's view of the watch.
@@ -258,14 +267,14 @@ func (w *Watch) setSilent() {
 // it, since it would wait for itself.
 func (w *Watch) Wait(ctx context.Context) error {
 	w.mu.Lock()
-	more := w.more()
-	if more.handlerDone == nil {
-		more.handlerDone = make(chan struct{})
+	extras := w.obtainExtras()
+	if extras.handlerDone == nil {
+		extras.handlerDone = make(chan struct{})
 		if w.flags.has(silent) {
-			close(more.handlerDone)
+			close(extras.handlerDone)
 		}
 	}
-	gone := more.handlerDone
+	gone := extras.handlerDone
 	w.mu.Unlock()
 	return w.feed.await(ctx, gone)
 }
@@ -274,14 +283,14 @@ func (w *Watch) Wait(ctx context.Context) error {
 func (w *Watch) Done() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	more := w.more()
-	if more.done == nil {
-		more.done = make(chan struct{})
+	extras := w.obtainExtras()
+	if extras.done == nil {
+		extras.done = make(chan struct{})
 		if w.flags.has(ended) {
-			close(more.done)
+			close(extras.done)
 		}
 	}
-	return more.done
+	return extras.done
 }
 
 // Err returns why the watch ended, or nil while it has not.

@@ -69,7 +69,7 @@ func (w *Watch) keepInHand(prev, next *store.Snapshot) {
 		return
 	}
 	if events := w.inHand(prev); len(events) > 0 {
-		w.more().inHand = events
+		w.obtainExtras().inHand = events
 	} else {
 		w.flags.set(emptyHanded)
 	}
