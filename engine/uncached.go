@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
@@ -218,29 +219,36 @@ func (u *uncachedWatch) Started(ctx *actors.Context) {
 // Receive reads from the backend, unless the consumer is behind or the dispatcher has
 // not read the previous events: then it is called again when that has changed.
 func (u *uncachedWatch) Receive(ctx *actors.Context, _ pull) {
-	w := u.watch.Member()
-	switch {
+	switch w := u.watch.Member(); {
 	case w.Ended():
 		ctx.Stop()
-		return
 	case u.broken || w.Stalled() || u.feed.Load() != u.published.Load():
-		return
+	case u.drained():
+		u.endWhenCaughtUp(ErrEngineClosed)
+	default:
+		batch, err := u.next()
+		if err != nil {
+			u.endWhenCaughtUp(err)
+		} else if len(batch.Events) > 0 || batch.Through > batch.After {
+			u.pass(batch, ctx.Clock().Now())
+		}
 	}
-	if final := Revision(u.final.Load()); final > 0 && u.published.Load().Revision >= final {
-		u.broken = true
-		w.EndWhenCaughtUp(ErrEngineClosed)
-		return
-	}
-	batch, err := u.next()
-	if err != nil {
-		u.broken = true
-		w.EndWhenCaughtUp(err)
-		return
-	}
-	if len(batch.Events) == 0 && batch.Through == batch.After {
-		return
-	}
-	now := ctx.Clock().Now()
+}
+
+// drained reports whether everything that a drain has to deliver has been read.
+func (u *uncachedWatch) drained() bool {
+	final := Revision(u.final.Load())
+	return final > 0 && u.published.Load().Revision >= final
+}
+
+// endWhenCaughtUp reads no more, and ends the watch with reason when it has delivered what there is.
+func (u *uncachedWatch) endWhenCaughtUp(reason error) {
+	u.broken = true
+	u.watch.Member().EndWhenCaughtUp(reason)
+}
+
+// pass passes a batch to the dispatcher.
+func (u *uncachedWatch) pass(batch backend.Batch, now time.Time) {
 	for _, ev := range batch.Events {
 		if u.selects(ev) {
 			u.window.Append(ev, now)
