@@ -83,7 +83,7 @@ func (b *inbox[M]) next() (m M, ok bool) {
 
 // swap gives the messages that the producers have appended to the consumer.
 func (b *inbox[M]) swap() bool {
-	if cap(b.out) > 2*b.state.capacity {
+	if cap(b.out)/2 > b.state.capacity {
 		b.out, b.read = nil, 0 // grown by a burst of tells: give it back
 	}
 	if !b.state.passToConsumer() {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -286,23 +287,25 @@ func TestInbox_ABurstLeavesNoMemoryBehind(t *testing.T) {
 }
 
 func TestInbox_ReusesItsMemoryWithinTheCapacity(t *testing.T) {
-	var b inbox[int]
-	b.state.capacity = 4
-	exchange := func() {
-		for m := range 4 {
-			require.Equal(t, Accepted, b.offer(m))
+	for _, capacity := range []int{4, math.MaxInt} {
+		var b inbox[int]
+		b.state.capacity = capacity
+		exchange := func() {
+			for m := range 4 {
+				require.Equal(t, Accepted, b.offer(m))
+			}
+			for m := range 4 {
+				got, ok := b.next()
+				require.True(t, ok)
+				require.Equal(t, m, got)
+			}
+			_, ok := b.next()
+			require.False(t, ok)
 		}
-		for m := range 4 {
-			got, ok := b.next()
-			require.True(t, ok)
-			require.Equal(t, m, got)
-		}
-		_, ok := b.next()
-		require.False(t, ok)
+		exchange()
+		exchange()
+		require.Zero(t, testing.AllocsPerRun(100, exchange), capacity)
 	}
-	exchange()
-	exchange()
-	require.Zero(t, testing.AllocsPerRun(100, exchange))
 }
 
 // A producer that was refused waits for room. Another one, which finds room while it is being
