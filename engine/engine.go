@@ -84,11 +84,8 @@ type core struct {
 	began        Revision
 	acknowledged acknowledged
 
-	// life ends with the engine; cancel ends it.
-	life   context.Context
-	cancel context.CancelCauseFunc
-	// serving is the parent of handlers' contexts. It ends as soon as Close is called,
-	// since Close waits for handlers.
+	// serving is the parent of handlers' contexts, and bounds the verifier's calls. It ends as
+	// soon as Close is called, which waits for both.
 	serving     context.Context
 	stopServing context.CancelCauseFunc
 
@@ -141,7 +138,6 @@ func newCore(cfg settings) (*core, error) {
 	if cfg.cached() {
 		e.counts.cacheLists = make([]cacheLists, 1+len(cfg.indexes))
 	}
-	e.life, e.cancel = context.WithCancelCause(context.Background())
 	e.serving, e.stopServing = context.WithCancelCause(context.Background())
 	if err := e.openHost(); err != nil {
 		return nil, err

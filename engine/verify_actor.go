@@ -58,7 +58,7 @@ func (v *verifier) arm(ctx *actors.Context) {
 // Receive compares, if it is time and the cache is ready.
 func (v *verifier) Receive(ctx *actors.Context, m verifyMessage) {
 	if m == verifyDue && v.engine.parts.cache.Check(ctx.Clock().Now()) == nil {
-		v.compare(v.engine.life)
+		v.compare(v.engine.serving)
 	}
 	v.arm(ctx)
 }

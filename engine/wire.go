@@ -89,10 +89,9 @@ func (r *root) exhausted(now time.Time) bool {
 	return r.failures >= maxFailures
 }
 
-// Stopping refuses new calls, and cancels the actors' calls to the backend.
+// Stopping refuses new calls, and ends the contexts of what the actors' ends wait for.
 func (r *root) Stopping(*actors.Context) {
 	r.engine.liveness.closed.Store(true)
-	r.engine.cancel(ErrEngineClosed)
 	r.engine.stopServing(ErrEngineClosed)
 }
 
