@@ -1,8 +1,8 @@
 package actors
 
-// runOrWake is wake for the sender of the message with which that batch begins, but runs the turn here
-// and now if the actor is idle and on a pool. A [Blocking] executor has goroutines for turns that may
-// block, and a [Seeded] one decides about the order.
+// runOrWake is wake for [Ref.Ask]: if the actor is idle and on a pool, it runs the turn of the caller's
+// message, with which that batch of the inbox begins, before it returns. A [Blocking] executor has
+// goroutines for turns that may block, and a [Seeded] one decides about the order.
 func (q *queueBody) runOrWake(batch uint32) {
 	if !q.markWork() {
 		return

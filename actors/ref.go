@@ -293,6 +293,8 @@ func (q *queueBody) behavior() any { return q.current }
 
 func (q *queueBody) restartable() bool { return true }
 
+// close tells the producers that it takes no more, reports the failures that are undecided, and drops
+// the messages: each even if user code ends the goroutine in the one before.
 func (q *queueBody) close() {
 	q.unflushed = false // nothing is flushed any more
 	q.inbox.refuse()
