@@ -242,20 +242,6 @@ func (f *following) leave() {
 	f.watch = nil
 }
 
-// The pauses between two attempts to open a watch.
-const (
-	firstPause   = 10 * time.Millisecond
-	longestPause = time.Second
-)
-
-// pauseAfter returns the pause after that many failures in a row. The first has none.
-func pauseAfter(failures int) time.Duration {
-	if failures < 2 {
-		return 0
-	}
-	return min(firstPause<<min(failures-2, 10), longestPause)
-}
-
 // open opens a watch at the consumer's revision, and retries while that may help.
 func (f *following) open(ctx context.Context) (err error) {
 	reset := func(l *listed, why error) {
@@ -306,14 +292,3 @@ func isFinal(err error) bool {
 
 // now returns the time of the host.
 func (f *following) now() time.Time { return coreOf(f.engine.hostOf()).clock().Now() }
-
-// wait waits for d, if that is not zero, by the clock of e's host.
-func wait(ctx context.Context, e engineCore, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	h := coreOf(e.hostOf())
-	passed, timer := h.after(d)
-	defer timer.Stop()
-	return h.await(ctx, passed)
-}

@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
-	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -222,107 +220,6 @@ func (h *host) newID() uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ids.Uint64()
-}
-
-// await blocks until ready is signalled or closed, or ctx is done. In a
-// deterministic run it runs the engine meanwhile.
-func (h *host) await(ctx context.Context, ready <-chan struct{}) error {
-	_, err := receive(ctx, h, ready)
-	return err
-}
-
-// reply waits for the answer to a message that was sent to an actor.
-func (h *host) reply(ctx context.Context, answer <-chan error) error {
-	err, failed := receive(ctx, h, answer)
-	if failed != nil {
-		return failed
-	}
-	return err
-}
-
-// patience is how long beyond its own limit a call waits for the actor's answer,
-// which normally reports that the limit has passed.
-const patience = time.Second
-
-// replyWithin is reply for an actor that answers within the limit, if it has a worker of the
-// pool: a wait has a timer only while user code holds one. If the answer does not come for
-// that reason, the call fails with [ErrNotReady].
-func (h *host) replyWithin(ctx context.Context, limit time.Duration, answer <-chan error) error {
-	if h.run != nil {
-		return h.reply(ctx, answer)
-	}
-	select {
-	case err := <-answer: // the actor was idle: see [actors.Ref.Ask]
-		return err
-	default:
-	}
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-h.system.Held():
-		return h.replyBefore(ctx, min(limit, math.MaxInt64-patience)+patience, answer)
-	}
-}
-
-// replyBefore is reply for at most so long.
-func (h *host) replyBefore(ctx context.Context, limit time.Duration, answer <-chan error) error {
-	passed, timer := h.after(limit)
-	defer timer.Stop()
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-passed:
-		return &NotReadyError{RetryAfter: patience, Cause: errWorkersHeld}
-	}
-}
-
-var errWorkersHeld = errors.New("the host's workers have not answered: does a handler with OnPool block, or is the machine overloaded?")
-
-// after returns a channel that is closed when d has passed, and the timer for that.
-func (h *host) after(d time.Duration) (passed <-chan struct{}, timer clock.Timer) {
-	closed := make(chan struct{})
-	return closed, h.system.Clock().AfterFunc(d, func() { close(closed) })
-}
-
-// receive is <-from that honours ctx and drives a deterministic run. A value that is there is
-// received even if ctx is done.
-func receive[V any](ctx context.Context, h *host, from <-chan V) (v V, err error) {
-	if h.run != nil {
-		return receiveRunning(ctx, h.run, from)
-	}
-	select {
-	case v = <-from:
-		return v, nil
-	default:
-	}
-	select {
-	case v = <-from:
-		return v, nil
-	case <-ctx.Done():
-		return v, context.Cause(ctx)
-	}
-}
-
-// receiveRunning runs turns until something is received, as receive does.
-func receiveRunning[V any](ctx context.Context, run func() int, from <-chan V) (v V, err error) {
-	for {
-		ran := run()
-		select {
-		case v = <-from:
-			return v, nil
-		default:
-		}
-		switch {
-		case ctx.Err() != nil:
-			return v, context.Cause(ctx)
-		case ran == 0:
-			return v, ErrIdle
-		}
-	}
 }
 
 // task is a function for an executor.
