@@ -54,7 +54,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 	switch now := d.Feed.Load(); {
 	case start.Pending > 0:
 		d.pending.add(w, start.Pending)
-	case start.Next < now.Window.First() && w.WindowMoved(m.Snapshot, now) == watcher.Lost:
+	case start.Next < now.Window.First() && w.WindowMoved(m.Snapshot, now) == watcher.Expired:
 		d.Stats.Expired.Add(1)
 	}
 	d.signalFirst(w)

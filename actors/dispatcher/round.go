@@ -135,7 +135,7 @@ func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) 
 	settled = true
 	for _, w := range s.Members() {
 		switch w.WindowMoved(prev, next) {
-		case watcher.Lost:
+		case watcher.Expired:
 			d.Stats.Expired.Add(1)
 			d.wake(w)
 			settled = false
@@ -147,7 +147,7 @@ func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) 
 }
 
 // expireAll ends every watch: storage went back in time, so their positions are
-// invalid. A watch that was lost before has been counted.
+// invalid. A watch that has expired before has been counted.
 func (d *dispatcher) expireAll(next *store.Snapshot) {
 	d.endAll(func(w *watcher.Member) error {
 		if !w.Over() {

@@ -213,7 +213,7 @@ func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
 func (m *Member) Name() string { return m.name.String() }
 
 // Stalled reports whether the watch has been called stalled and has not caught
-// up since.
+// up since. It may be called from anywhere.
 func (m *Member) Stalled() bool { return m.flags.has(stalled) }
 
 // RequestBookmark makes the watch deliver a bookmark as soon as it has caught up.
@@ -259,10 +259,10 @@ func (m *Member) replaceNode(old, by *node) {
 	}
 }
 
-// Ended reports whether the watch has ended.
+// Ended reports whether the watch has ended. It may be called from anywhere.
 func (m *Member) Ended() bool { return m.flags.has(ended) }
 
-// Over reports whether the watch has ended, or is Lost and delivers only its
+// Over reports whether the watch has ended, or is Expired and delivers only its
 // backlog.
 func (m *Member) Over() bool {
 	m.mu.Lock()

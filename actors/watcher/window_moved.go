@@ -15,8 +15,8 @@ const (
 	Following WindowStatus = iota
 	// Reading: its next event is in the window, or in its backlog.
 	Reading
-	// Lost: events for it have left the window, so it must end.
-	Lost
+	// Expired: events for it have left the window, so it must end.
+	Expired
 )
 
 // WindowMoved tells the watch that the window is about to start at next.First: prev
@@ -24,7 +24,7 @@ const (
 // are not for it, and keeps up to Buffer of its events that leave the window. If
 // those are all, it continues after them. Otherwise a Conflate watch keeps the state
 // after them, to be conflated from, and any other watch ends after them with
-// ErrExpired; WindowMoved then returns Lost, once.
+// ErrExpired; WindowMoved then returns Expired, once.
 func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	w := m.watch()
 	w.mu.Lock()
@@ -45,7 +45,7 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 	case w.cur.initial != nil:
 		// The rest of the state is useless without the changes after it.
 		w.expire(&backlog{}, w.cur.initial.revision, next)
-		return Lost
+		return Expired
 	}
 	b := w.cur.backlog
 	if b == nil {
@@ -58,7 +58,7 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 		return Reading
 	}
 	w.expire(b, reached, next)
-	return Lost
+	return Expired
 }
 
 // keepInHand keeps what the consumer has in hand when that leaves with prev. It looks for that

@@ -148,7 +148,7 @@ func TestWindowMoved_BehindTheInitialState(t *testing.T) {
 // What came and went between two windows no watch could ever see.
 func TestWindowMoved_BurstLargerThanTheWindowIsNotTakenForNothing(t *testing.T) {
 	for policy, seen := range map[watcher.Policy]watcher.WindowStatus{
-		watcher.Park: watcher.Lost, watcher.Terminate: watcher.Lost, watcher.Conflate: watcher.Reading,
+		watcher.Park: watcher.Expired, watcher.Terminate: watcher.Expired, watcher.Conflate: watcher.Reading,
 	} {
 		h, feed := newCounterLog(4), &watcher.Feed{Registry: new(watcher.Registry)}
 		start := h.write(1)
