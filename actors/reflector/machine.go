@@ -80,15 +80,15 @@ type rules struct {
 type action uint8
 
 const (
-	doList   action = iota + 1 // fetch the page list; answer with page
-	doOpen                     // open a watch after from; answer with watch
-	doPull                     // take a batch, after pending messages; answer with batch
-	doClose                    // close the watch
-	doWait                     // after delay, call wake
-	doAsk                      // ask the watch for progress
-	doOffer                    // offer held[0] to the sink; answer with verdict
-	doReport                   // pass err to OnError
-	doStop                     // stop the actor
+	doList     action = iota + 1 // fetch the page list; answer with page
+	doOpen                       // open a watch after from; answer with watch
+	doPull                       // take a batch, after pending messages; answer with batch
+	doClose                      // close the watch
+	doWait                       // after delay, call wake
+	doProgress                   // request progress of the watch
+	doOffer                      // offer held[0] to the sink; answer with verdict
+	doReport                     // pass err to OnError
+	doStop                       // stop the actor
 )
 
 // effect is an action with its arguments.

@@ -224,7 +224,7 @@ func (s *story) describe(e effect) string {
 			at = fmt.Sprintf("at %d", e.list.Revision)
 		}
 		return strings.Join(strings.Fields(fmt.Sprintf("list limit=%d %s %s %s", e.list.Limit, e.list.Prefix, e.list.Continue, at)), " ")
-	case doAsk:
+	case doProgress:
 		return "ask for progress"
 	case doOpen:
 		return fmt.Sprintf("watch from %d", e.from)

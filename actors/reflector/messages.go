@@ -10,16 +10,16 @@ import (
 
 // message is what a Reflector receives.
 //
-//	message    sent by
-//	begin      Spawn; the Reflector itself when it is restarted
-//	answer     the caller: a call to the source has returned
-//	pull       the source's Notify; the Reflector itself, to yield between batches
-//	wake       the clock: a delay is over
-//	overdue    the clock: a call takes too long
-//	room       Ref.Room: the sink has room
-//	relist     Ref.Relist
-//	ask        Ref.RequestProgress, and a timer while calls wait
-//	askAgain   the caller: a request for progress has returned, and there was another meanwhile
+//	message          sent by
+//	begin            Spawn; the Reflector itself when it is restarted
+//	answer           the caller: a call to the source has returned
+//	pull             the source's Notify; the Reflector itself, to yield between batches
+//	wake             the clock: a delay is over
+//	overdue          the clock: a call takes too long
+//	room             Ref.Room: the sink has room
+//	relist           Ref.Relist
+//	wantProgress     Ref.RequestProgress, and a timer while calls wait
+//	repeatProgress   the caller: a request for progress has returned, and there was another meanwhile
 type message interface{ message() }
 
 // begin starts the work.
@@ -51,22 +51,22 @@ type room struct{}
 // relist asks for a list.
 type relist struct{ why Reason }
 
-// ask asks the watch for progress.
-type ask struct{}
+// wantProgress says that calls wait for the progress of the watch.
+type wantProgress struct{}
 
-// askAgain asks the watch for progress whether or not calls wait: what was to be asked
-// meanwhile may be for the Reflector itself, which starts warm.
-type askAgain struct{}
+// repeatProgress requests progress of the watch whether or not calls wait: the request that was to be
+// made meanwhile may be for the Reflector itself, which starts warm.
+type repeatProgress struct{}
 
-func (ask) message()      {}
-func (askAgain) message() {}
-func (begin) message()    {}
-func (answer) message()   {}
-func (pull) message()     {}
-func (wake) message()     {}
-func (overdue) message()  {}
-func (room) message()     {}
-func (relist) message()   {}
+func (begin) message()          {}
+func (answer) message()         {}
+func (pull) message()           {}
+func (wake) message()           {}
+func (overdue) message()        {}
+func (room) message()           {}
+func (relist) message()         {}
+func (wantProgress) message()   {}
+func (repeatProgress) message() {}
 
 // request is the caller's message: one call to the source.
 type request struct {

@@ -34,12 +34,12 @@ func (p *progress) stop() {
 	}
 }
 
-// asked requests progress, and repeats that while calls wait. If the clock panics, the next
+// wantProgress requests progress, and repeats that while calls wait. If the clock panics, the next
 // call repeats it.
-func (r *reflector) asked(ctx *actors.Context) {
+func (r *reflector) wantProgress(ctx *actors.Context) {
 	h := r.handle
-	h.asked.Store(false)
-	r.ask(ctx)
+	h.wanted.Store(false)
+	r.requestProgress(ctx)
 	if h.waiting == nil {
 		return
 	}
@@ -51,14 +51,14 @@ func (r *reflector) asked(ctx *actors.Context) {
 	}
 }
 
-// ask asks the open watch for progress: once more later if it is being asked.
-func (r *reflector) ask(ctx *actors.Context) {
+// requestProgress requests progress of the open watch: once more later if a request is being made.
+func (r *reflector) requestProgress(ctx *actors.Context) {
 	p := &r.progress
 	if r.watcher == nil || r.machine.stats.Phase != Watching {
 		return
 	}
 	if !r.traits.Blocks {
-		if err := askProgress(context.Background(), r.watcher); err != nil && !errors.Is(err, store.ErrUnsupported) {
+		if err := progressOf(context.Background(), r.watcher); err != nil && !errors.Is(err, store.ErrUnsupported) {
 			r.countAndReport(err)
 		}
 		return
@@ -75,18 +75,18 @@ func (r *reflector) ask(ctx *actors.Context) {
 	p.stop()
 	var life context.Context
 	life, p.cancel = context.WithCancel(context.Background())
-	p.caller.Tell(progressRequest{life, r.watcher, p, func() { r.handle.actor.Tell(askAgain{}) }})
+	p.caller.Tell(progressRequest{life, r.watcher, p, func() { r.handle.actor.Tell(repeatProgress{}) }})
 }
 
-// askProgress asks a watch for progress and returns a panic in it as an error.
-func askProgress(ctx context.Context, w backend.Watcher) (err error) {
+// progressOf requests progress of a watch and returns a panic in it as an error.
+func progressOf(ctx context.Context, w backend.Watcher) (err error) {
 	if panicked := usercode.Call("Watcher.RequestProgress", "", func() { err = backend.RequestProgress(ctx, w) }); panicked != nil {
 		return panicked
 	}
 	return err
 }
 
-// progressRequest has the caller ask a watch for progress, until ctx ends.
+// progressRequest has the caller request progress of a watch, until ctx ends.
 type progressRequest struct {
 	ctx     context.Context
 	watcher backend.Watcher
@@ -109,5 +109,5 @@ type progressCaller struct{}
 // own, and a waiting call requests progress again.
 func (progressCaller) Receive(_ *actors.Context, q progressRequest) {
 	defer q.finish() // even if the source ends the goroutine
-	_ = askProgress(q.ctx, q.watcher)
+	_ = progressOf(q.ctx, q.watcher)
 }

@@ -22,8 +22,8 @@ type Ref struct {
 	mu    sync.Mutex
 	stats Stats
 
-	// asked: an ask is on its way to the actor.
-	asked atomic.Bool
+	// wanted: a wantProgress is on its way to the actor.
+	wanted atomic.Bool
 
 	// requests and delays are the last numbers used, across restarts, so that an
 	// answer matches one request only. Only the actor's turns use them.
@@ -129,8 +129,8 @@ func (h *Ref) RequestProgress() {
 	if h.contiguous || h.waiting != nil && !h.waiting() {
 		return
 	}
-	if !h.asked.Swap(true) {
-		h.actor.Tell(ask{})
+	if !h.wanted.Swap(true) {
+		h.actor.Tell(wantProgress{})
 	}
 }
 

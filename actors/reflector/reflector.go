@@ -48,10 +48,10 @@ func (r *reflector) Receive(ctx *actors.Context, msg message) {
 		r.machine.room()
 	case relist:
 		r.machine.relist(m.why, ctx.Clock().Now())
-	case ask:
-		r.asked(ctx)
-	case askAgain:
-		r.ask(ctx)
+	case wantProgress:
+		r.wantProgress(ctx)
+	case repeatProgress:
+		r.requestProgress(ctx)
 	}
 	r.act(ctx)
 }
@@ -120,8 +120,8 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 		}})
 	case doPull:
 		r.notifier.notify()
-	case doAsk:
-		r.ask(ctx)
+	case doProgress:
+		r.requestProgress(ctx)
 	case doClose:
 		r.closeWatch()
 	case doWait:

@@ -149,6 +149,6 @@ func (m *machine) checked(page *backend.List, err error, now time.Time) {
 // no event under the prefix, so that no event would say that it is reached.
 func (m *machine) askForUntil() {
 	if m.stats.Revision < m.warmth.until && !m.contiguous {
-		m.do(effect{do: doAsk})
+		m.do(effect{do: doProgress})
 	}
 }
