@@ -64,7 +64,7 @@ type pull struct{}
 type startUncached struct{ watch *uncachedWatch }
 
 // watchUncached starts a watch on the backend itself.
-func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *store.Filter, options watcher.Options, to consumer) (watchCore, error) {
+func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *store.Filter, to consumer) (watchCore, error) {
 	if opts.Last > 0 || opts.Policy == Conflate {
 		return nil, fmt.Errorf("%w: WatchOptions.Last and Conflate need the cache, which Config.NoCache turns off", ErrUnsupported)
 	}
@@ -75,7 +75,7 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 	u.feed.Newest = u.published.Load
 	u.feed.Recovered = func(w *watcher.Member) { u.tell(dispatcher.Recovered{Watch: w}) }
 	u.feed.Ended = func(w *watcher.Member) { u.tell(dispatcher.Ended{Watch: w}) }
-	u.watch = newWatch(&u.feed, options, to)
+	u.watch = newWatch(&u.feed, opts, to)
 	if err := u.open(ctx, opts); err != nil {
 		u.watch.Stop()
 		return nil, e.translateStorage(err)

@@ -119,6 +119,14 @@ func (o *WatchOptions) validate() error {
 	return nil
 }
 
+// filter returns what the options select.
+func (o *WatchOptions) filter(cfg *settings) (*store.Filter, error) {
+	return store.NewFilter(cfg.schema.Fields, store.FilterOptions{
+		Key: o.Key, Prefix: o.Prefix, Labels: o.Labels, Fields: o.Fields,
+		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector, NoLabels: cfg.noLabels,
+	})
+}
+
 // Watch starts a watch: range over its Events or Batches, call Next, or use its Chan.
 // It ends when ctx is done, unless it is Detached; [Watch.Err] or the last pair of a loop
 // has the reason. Watch blocks until the cache can serve it, as long as ctx and
@@ -188,29 +196,22 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (watc
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	filter, err := store.NewFilter(e.schema.Fields, store.FilterOptions{
-		Key: opts.Key, Prefix: opts.Prefix, Labels: opts.Labels, Fields: opts.Fields,
-		LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, NoLabels: e.cfg.noLabels,
-	})
-	if err != nil {
+	filter, err := opts.filter(&e.cfg)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	options := watcher.Options{
-		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, Progress: opts.Progress, OnPool: opts.OnPool,
-		Name: usercode.Name{Given: opts.Name, Made: opts.made},
-	}
-	if !e.cfg.cached() {
-		return e.watchUncached(ctx, opts, filter, options, to)
+	case !e.cfg.cached():
+		return e.watchUncached(ctx, opts, filter, to)
 	}
 	deadline := e.deadline(ctx, opts)
 	from, err := e.from(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	w, reply := newWatch(&e.feed, options, to), make(chan error, 1)
+	w, reply := newWatch(&e.feed, opts, to), make(chan error, 1)
 	e.register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
 	return e.registered(ctx, w, reply, opts.Detached)
 }
@@ -230,7 +231,11 @@ func (e *core) deadline(ctx context.Context, opts *WatchOptions) watcher.Deadlin
 }
 
 // newWatch makes a watch that reads feed for a consumer.
-func newWatch(feed *watcher.Feed, options watcher.Options, to consumer) *watcher.Watch {
+func newWatch(feed *watcher.Feed, opts *WatchOptions, to consumer) *watcher.Watch {
+	options := watcher.Options{
+		Policy: opts.Policy, Buffer: opts.Buffer, Bookmarks: opts.Bookmarks, Progress: opts.Progress, OnPool: opts.OnPool,
+		Name: usercode.Name{Given: opts.Name, Made: opts.made},
+	}
 	switch {
 	case to.retrying != nil:
 		return watcher.NewRetrying(feed, options, *to.retrying)
