@@ -23,8 +23,7 @@ var (
 	ErrSpawned = errors.New("wake box is in use")
 	// ErrWorkerHeld is the reason of a failure when a turn has held a worker of
 	// the system's pool, or a sender in [Ref.Ask], for more than a second. Other actors, or
-	// senders, wait for that.
-	// An actor that may block belongs on [System.Blocking].
+	// senders, wait for that. An actor that may block belongs on [System.Blocking].
 	ErrWorkerHeld = errors.New("turn has held a worker of the pool for more than 1s")
 
 	errNoBehavior = errors.New("actors: the newBehavior given to Spawn returned nil")

@@ -250,7 +250,7 @@ func (f *following) open(ctx context.Context) (err error) {
 			f.cause = why
 		}
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for failures := 1; ; failures++ {
 		if err = f.remember(ctx); err == nil {
 			f.watch, err = resume(ctx, f.engine, f.opts, f.expired, reset, nil)
 		}
@@ -265,7 +265,7 @@ func (f *following) open(ctx context.Context) (err error) {
 		}
 		f.cause = err
 		f.engine.reportUncached(err)
-		if err := wait(ctx, f.engine, pause); err != nil {
+		if err := wait(ctx, f.engine, pauseAfter(failures+1)); err != nil { // after the first one, too
 			return err
 		}
 	}
