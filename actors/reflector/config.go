@@ -103,8 +103,11 @@ type Config struct {
 
 // Permanent is the default of [Config].Permanent: the source is closed, or does
 // not support the request. [store.ErrClosed] is permanent only from a call: a
-// watch that ends with it is resumed.
+// watch that ends with it is resumed. A panic never is, whatever its value.
 func Permanent(err error) bool {
+	if errors.Is(err, usercode.ErrPanic) {
+		return false
+	}
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnsupported) || errors.Is(err, store.ErrInvalidKey)
 }
 

@@ -218,6 +218,20 @@ func TestErrors_PermanentOnesAreTheCallersToDecide(t *testing.T) {
 	require.True(t, r.ref.Alive(), "a panic counts as false")
 }
 
+// What a source panics with says no more of the storage than that the source is broken.
+func TestPanics_AreNotPermanentWhateverTheirValue(t *testing.T) {
+	for _, value := range []error{store.ErrClosed, store.ErrUnsupported, store.ErrInvalidKey} {
+		for _, what := range []string{"list", "watch"} {
+			r := newFixture(t)
+			r.source.faults[what] = append(r.source.faults[what], func() error { panic(value) })
+			r.start(r.config())
+			r.pass(seconds)
+			require.True(t, r.ref.Alive(), "%s: %v", what, value)
+			require.Equal(t, reflector.Watching, r.ref.Stats().Phase, "%s: %v", what, value)
+		}
+	}
+}
+
 func TestPanics_InTheSourceAreErrors(t *testing.T) {
 	for _, what := range []string{"list", "watch", "next"} {
 		t.Run(what, func(t *testing.T) {
