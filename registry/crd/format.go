@@ -49,16 +49,17 @@ func knowsFormat(s *spec.Schema) bool {
 const maxNamed = 10
 
 // noteUnused notes what has no effect: the part of the manifest that has it, of what sort it is, names
-// of that sort, and how many more there are.
+// of that sort, and how many there are besides these.
 func (d *Definition) noteUnused(part, sort string, names []string, more int) {
 	if len(names) == 0 {
 		return
 	}
+	named := names[:min(len(names), maxNamed)]
 	var quotes []string
-	for _, name := range names {
+	for _, name := range named {
 		quotes = append(quotes, quoted(name))
 	}
-	if more > 0 {
+	if more += len(names) - len(named); more > 0 {
 		quotes = append(quotes, strconv.Itoa(more)+" more")
 	}
 	d.Notes = append(d.Notes, fmt.Sprintf("%s has %s that have no effect: %s", part, sort, strings.Join(quotes, ", ")))
@@ -66,14 +67,12 @@ func (d *Definition) noteUnused(part, sort string, names []string, more int) {
 
 // noteFields notes the fields that no manifest has.
 func (d *Definition) noteFields(m *manifest) {
-	n := min(len(m.unknown), maxNamed)
-	d.noteUnused("the manifest", "fields", m.unknown[:n], len(m.unknown)-n)
+	d.noteUnused("the manifest", "fields", m.unknown, 0)
 }
 
 // noteFormats notes the formats of a version that were removed.
 func (d *Definition) noteFormats(gone []string, of *version) {
-	n := min(len(gone), maxNamed)
-	d.noteUnused(of.title(), "formats", gone[:n], len(gone)-n)
+	d.noteUnused(of.title(), "formats", gone, 0)
 }
 
 // noteKeywords notes the keywords of a version that schemas do not have, such as those that are
