@@ -34,11 +34,17 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 // logDefinitionError logs an error of the definitions. One of their own watch is not one of a definition:
 // they are listed again.
 func logDefinitionError(log *slog.Logger, err error) {
-	if source, ok := errors.AsType[*informer.SourceError](err); ok && !source.Final {
+	if listsAgain(err) {
 		log.Warn("the watch of the definitions has ended, and they are listed again", "error", err)
 		return
 	}
 	log.Error("a definition is not served", "error", err)
+}
+
+// listsAgain reports whether an error of a controller is that of its source's watch, after which it lists again.
+func listsAgain(err error) bool {
+	source, ok := errors.AsType[*informer.SourceError](err)
+	return ok && !source.Final
 }
 
 // shownDefinitions returns those of the kinds that the manifests define. There are none at a replica, which

@@ -14,7 +14,6 @@ import (
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -188,8 +187,7 @@ func (f *following) closeKind(k *openKind) {
 
 // failed logs an error of the controller. The host logs those of the definitions' source.
 func (f *following) failed(err error) {
-	var source *informer.SourceError
-	if errors.As(err, &source) && !source.Final {
+	if listsAgain(err) {
 		return
 	}
 	f.data.log.Error("a kind is not served as the upstream server defines it", "error", err)
