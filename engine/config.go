@@ -262,6 +262,8 @@ type settings struct {
 	detectMutations    bool
 	onError            func(error)
 	onEnd              func(name string, why error)
+	// endReason is as in [watcher.Feed].Reason.
+	endReason func(error) error
 	// carry changes a draft that is about to be written with a context; nil if there is
 	// nothing to do.
 	carry func(context.Context, *store.Object)

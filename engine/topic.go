@@ -166,7 +166,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 	cfg.window.MinEvents = o.Replay
 	cfg.name = cmp.Or(o.Name, "topic of "+cfg.name)
 	cfg.detectMutations, cfg.onError = o.DetectMutations, o.OnError
-	cfg.onEnd, cfg.metrics = o.OnEnd, o.Metrics
+	cfg.onEnd, cfg.metrics, cfg.endReason = o.OnEnd, o.Metrics, ofTopic
 	t.engine, err = newCore(cfg)
 	return err
 }

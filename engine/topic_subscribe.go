@@ -150,7 +150,8 @@ func (t *topic) startWatch(ctx context.Context, opts SubscribeOptions) (watchCor
 	return w, ofTopic(err)
 }
 
-// ofTopic returns the error of a call of the engine for callers of a topic, which they cannot list.
+// ofTopic returns the error of a call of the engine, or the reason for which a watch ends, for users of a
+// topic, which they cannot list.
 func ofTopic(err error) error {
 	if expired := (*ExpiredError)(nil); errors.As(err, &expired) {
 		return &expiredMessagesError{expired}

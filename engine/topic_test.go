@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -220,6 +221,8 @@ func TestTopic_SaysThatASubscriberFellOutOfTheWindow(t *testing.T) {
 	for ev, err := range late.Events() {
 		if err != nil {
 			require.ErrorIs(t, err, engine.ErrExpired)
+			require.ErrorContains(t, err, fmt.Sprintf("messages after revision %d are not all kept any more", late.Revision()))
+			require.ErrorContains(t, err, "subscribe with Last, or from now on", "there is nothing to list")
 			break
 		}
 		got = append(got, ev.Object.Value)

@@ -154,6 +154,7 @@ func (e *core) supply(feed *watcher.Feed) {
 	if e.host.run != nil {
 		feed.Yield = func() { e.host.run() }
 	}
+	feed.Reason = e.cfg.endReason
 	feed.InitialEvents = &e.counts.initialEvents
 	feed.Now, feed.Registry, feed.Newest = e.host.system.Clock().Now, &e.registry, e.published.Load
 }

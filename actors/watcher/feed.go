@@ -31,6 +31,10 @@ type Feed struct {
 	// clock has failed to time. It must not block.
 	Report func(error)
 
+	// Reason returns the reason for which a watch ends as its consumer is told it. It must not block. Nil
+	// leaves reasons as they are.
+	Reason func(error) error
+
 	// Newest returns the newest snapshot that the watchCache has published, which may
 	// be ahead of the dispatcher. Nil means unknown.
 	Newest func() *store.Snapshot

@@ -226,6 +226,9 @@ func (w *Watch) finish(reason error) bool {
 	if w.flags.has(ended) {
 		return false
 	}
+	if w.feed.Reason != nil {
+		reason = w.feed.Reason(reason)
+	}
 	w.ending = &EndError{Watch: w.name, Reason: reason}
 	w.flags.set(ended)
 	w.cur.release()
