@@ -4,16 +4,19 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
 
-// The bounds of the log: the most lines of one level in a time. Lines that a client or a disk
-// causes, such as those of failed handshakes or stalled watches, would fill the disk
-// otherwise.
+// The bounds of the log. In a time it has at most this many lines of one level, and besides the first
+// line of each beginning, of which there may be so many: what a client or a disk causes without end,
+// such as lines of failed handshakes or lost lines of the audit log, would fill the disk otherwise, or
+// hide another failure.
 const (
-	mostLines  = 60
-	linesPause = time.Minute
+	mostLines      = 60
+	mostBeginnings = 30
+	linesPause     = time.Minute
 )
 
 // newLog returns the log of the command.
@@ -31,27 +34,38 @@ type bounds struct {
 type bound struct {
 	since      time.Time
 	lines, cut int
+	beginnings map[string]bool // of the lines that were written
 }
 
-// admit reports whether a line of a level is written now, and how many were not before it.
-func (b *bounds) admit(level slog.Level, now time.Time) (cut int, ok bool) {
+// admit reports whether a line is written now, and how many of its level were not before it.
+func (b *bounds) admit(level slog.Level, message string, now time.Time) (cut int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	of := b.levels[level]
-	if of == nil {
-		of = &bound{since: now}
+	if of == nil || now.Sub(of.since) >= linesPause {
+		if of != nil {
+			cut = of.cut
+		}
+		of = &bound{since: now, beginnings: map[string]bool{}}
 		b.levels[level] = of
 	}
-	if now.Sub(of.since) >= linesPause {
-		cut = of.cut
-		*of = bound{since: now}
-	}
-	if of.lines >= mostLines {
+	begins := beginning(message)
+	if of.lines >= mostLines && (of.beginnings[begins] || of.lines >= mostLines+mostBeginnings) {
 		of.cut++
 		return 0, false
 	}
 	of.lines++
+	of.beginnings[begins] = true
 	return cut, true
+}
+
+// beginning returns what a message has in common with others of its cause. The messages of net/http have
+// addresses and times.
+func beginning(message string) string {
+	if i := strings.IndexAny(message, "[0123456789"); i >= 0 {
+		return message[:i]
+	}
+	return message
 }
 
 // boundedHandler leaves lines out when there are too many of one level, and says how many.
@@ -61,7 +75,7 @@ type boundedHandler struct {
 }
 
 func (h *boundedHandler) Handle(ctx context.Context, line slog.Record) error {
-	cut, ok := h.bounds.admit(line.Level, line.Time)
+	cut, ok := h.bounds.admit(line.Level, line.Message, line.Time)
 	if !ok {
 		return nil
 	}

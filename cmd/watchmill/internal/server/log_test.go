@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -42,6 +43,48 @@ func TestLog_HasAnErrorBesideTooManyWarnings(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	require.Len(t, lines, mostLines+1)
 	require.Contains(t, lines[mostLines], "the disk has failed")
+}
+
+// A full disk makes the audit log lose hundreds of lines at once. That must not hide that there is no backup either.
+func TestLog_HasALineOfAnotherFailureBesideTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		log := newLog(&text)
+		for minute := range 3 {
+			for range 2 * mostLines {
+				log.Error("a line of the audit log is lost")
+			}
+			for range 2 {
+				log.Error("the snapshot was not written", "file", "state.snapshot")
+			}
+			require.Equal(t, minute+1, strings.Count(text.String(), "state.snapshot"))
+			require.Equal(t, (minute+1)*(mostLines+1), strings.Count(text.String(), "\n"))
+			time.Sleep(linesPause)
+		}
+	})
+}
+
+// Else each failed handshake could be the first line of its beginning.
+func TestLog_TakesLinesThatDifferInAnAddressForAlike(t *testing.T) {
+	var text bytes.Buffer
+	log := newLog(&text)
+	for port := range 2 * mostLines {
+		for _, host := range []string{"10.0.0.7", "[2001:db8::7]", "[fe80::7]"} {
+			log.Warn(fmt.Sprintf("http: TLS handshake error from %s:%d: EOF", host, port))
+		}
+	}
+	log.Warn("http: Accept error: accept tcp 10.0.0.1:8443: accept4: too many open files; retrying in 1s")
+	require.Equal(t, mostLines+1, strings.Count(text.String(), "\n"))
+	require.Contains(t, text.String(), "too many open files")
+}
+
+func TestLog_BoundsLinesThatAllBeginOtherwise(t *testing.T) {
+	var text bytes.Buffer
+	log := newLog(&text)
+	for length := range 1000 {
+		log.Warn(strings.Repeat("x", length))
+	}
+	require.Equal(t, mostLines+mostBeginnings, strings.Count(text.String(), "\n"))
 }
 
 func TestLog_LeavesOutWhatIsTooMuchAtOnce(t *testing.T) {
