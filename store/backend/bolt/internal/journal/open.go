@@ -262,8 +262,11 @@ func (f *File) open() error {
 		f.db, err = bbolt.Open(f.path, 0, options)
 		return err
 	})
-	if errors.Is(err, berrors.ErrTimeout) {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
 		return &LockedError{Path: f.path, Waited: f.opts.LockTimeout}
+	case errors.Is(err, syscall.ENOMEM):
+		return fmt.Errorf("cannot open %s: there is too little address space to map it: is that limited, as by ulimit -v? %w", f.path, err)
 	}
 	return err
 }
