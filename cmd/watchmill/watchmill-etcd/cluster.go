@@ -62,6 +62,23 @@ func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below 
 	return b, err
 }
 
+// unused returns an error if one of the flags is given, and the flag that says where objects are names another
+// place than etcd: the objects that were meant for the cluster would be in memory by default, and end there.
+func (f *etcdFlags) unused(flag, where string) error {
+	if strings.HasPrefix(where, "etcd:") {
+		return nil
+	}
+	for _, mine := range []struct {
+		flag  string
+		value help.Given
+	}{{"--etcd-ca", f.CA}, {"--etcd-cert", f.Cert}, {"--etcd-user", f.User}} {
+		if mine.value != "" {
+			return &usercode.ConfigError{Field: mine.flag, Problem: fmt.Sprintf("is for objects in etcd, and %s is %s; give %[1]s etcd:HOST:PORT[,HOST:PORT...][/PREFIX]", flag, where)}
+		}
+	}
+	return nil
+}
+
 // tls returns the configuration of TLS, nil without it.
 func (f *etcdFlags) tls() (*tls.Config, error) {
 	if f.CA == "" && f.Cert == "" {

@@ -145,6 +145,9 @@ const lineEvery = 5 * time.Second
 
 // Run replays, and writes the report to stdout.
 func (c *replayCommand) Run(ctx context.Context, to *streams) error {
+	if err := c.unused("--backend", c.Backend); err != nil {
+		return err
+	}
 	backends := replay.Builtin()
 	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
 		return c.open(ctx, "--backend", place, "/watchmill/replay", "", schema)
@@ -166,6 +169,9 @@ func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 
 // Run serves until an interrupt or a SIGTERM, and then drains: see [server.Run].
 func (c *serveCommand) Run(ctx context.Context, to *streams) error {
+	if err := c.unused("--data", c.Data); err != nil {
+		return err
+	}
 	return server.Run(ctx, c.options(to))
 }
 

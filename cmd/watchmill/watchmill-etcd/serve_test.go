@@ -164,6 +164,9 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		`--data is etcd:/x, where "" is not a host and a port`:                                                               {"--crd", manifests, "--data=etcd:/x"},
 		`--data is etcd::1/x, where ":1" is not a host and a port`:                                                           {"--crd", manifests, "--data=etcd::1/x"},
 		`--data is etcd:host:/x, where "host:" is not a host and a port`:                                                     {"--crd", manifests, "--data=etcd:host:/x"},
+		"--etcd-ca is for objects in etcd, and --data is memory; give --data etcd:HOST:PORT":                                 {"--crd", manifests, "--etcd-ca=ca.pem"},
+		"--etcd-cert is for objects in etcd, and --data is bolt:x;":                                                          {"--crd", manifests, "--data=bolt:x", "--etcd-cert=cert.pem", "--etcd-key=key.pem"},
+		"--etcd-user is for objects in etcd, and --data is memory;":                                                          {"--crd", manifests, "--etcd-user=shop", "--etcd-password-file=password"},
 		"--crd is missing": {"--data=memory"},
 		"unknown flag":     {"--fast"},
 	} {
