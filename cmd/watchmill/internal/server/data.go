@@ -59,8 +59,6 @@ func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error)
 	d, where := &data{log: log, host: host}, opts.Data
 	name, place, _ := strings.Cut(where, ":")
 	switch {
-	case opts.Upstream != "" && where != "memory":
-		return nil, &engine.ConfigError{Field: "--data", Problem: "cannot be given together with --upstream: a replica's objects are at the server that it follows"}
 	case opts.Upstream != "":
 		origin, err := opts.origin()
 		if err != nil {

@@ -38,10 +38,6 @@ type kind struct {
 // those that the server that it follows serves.
 func (o *Options) kinds(ctx context.Context, log *slog.Logger) ([]kind, error) {
 	switch {
-	case o.UpstreamTokenFile != "" && o.Upstream == "":
-		return nil, &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
-	case o.AllowCRDs && o.Upstream != "":
-		return nil, &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given together with --upstream: definitions are created at the server that it follows"}
 	case len(o.CRDs) > 0:
 		return o.definedKinds()
 	case o.AllowCRDs:

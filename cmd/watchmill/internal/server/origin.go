@@ -19,6 +19,19 @@ import (
 	"github.com/watchmill/watchmill/remote"
 )
 
+// mayFollow returns an error if another flag does not go with --upstream, or needs it.
+func (o *Options) mayFollow() error {
+	switch {
+	case o.UpstreamTokenFile != "" && o.Upstream == "":
+		return &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
+	case o.AllowCRDs && o.Upstream != "":
+		return &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given together with --upstream: definitions are created at the server that it follows"}
+	case o.Upstream != "" && o.Data != "memory":
+		return &engine.ConfigError{Field: "--data", Problem: "cannot be given together with --upstream: a replica's objects are at the server that it follows"}
+	}
+	return nil
+}
+
 // originKinds returns the kinds that the server of --upstream serves, each in the version that this
 // prefers. What discovery does not tell, it takes from the server's definitions, if it may read them.
 func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, error) {

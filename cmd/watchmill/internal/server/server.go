@@ -75,18 +75,18 @@ type Options struct {
 func Run(ctx context.Context, opts Options) (err error) {
 	log := newLog(opts.Log)
 	defer outliveHangUps(log)()
-	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
-	if err != nil {
-		return opts.flagged(err)
-	}
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: log}
 	listen := serve.Listen{Address: opts.Listen}
 	secured, err := interrupt.Do(ctx, func() (secured, error) { return opts.secure(&cfg, &listen) })
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots()); err != nil {
+	if err := errors.Join(mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
 		return err
+	}
+	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
+	if err != nil {
+		return opts.flagged(err)
 	}
 	of, err := interrupt.DoOrUndo(ctx, func() (*assembly, error) { return opts.assemble(ctx, kinds, cfg) }, (*assembly).discard)
 	if err != nil {
