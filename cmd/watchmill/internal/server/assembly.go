@@ -55,7 +55,7 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if a.audit != nil {
 		cfg.Audit = a.audit.request
 	}
-	if err := measured.addTo(&cfg, a.host, slices.Concat(a.snapshots.collectors(), a.audit.collectors())); err != nil {
+	if err := measured.addTo(&cfg, a.host, slices.Concat(a.data.collectors(), a.snapshots.collectors(), a.audit.collectors())); err != nil {
 		return a, err
 	}
 	for _, k := range kinds {

@@ -10,7 +10,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
@@ -46,6 +48,7 @@ type data struct {
 	file   *bolt.File     // nil in memory
 	made   string         // the file's path, if it is new and may be removed again
 	origin *remote.Config // nil if the server is not a replica
+	broken atomic.Uint64  // times that a watch of origin has failed
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
 	place  string
@@ -65,6 +68,7 @@ func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error)
 			return nil, err
 		}
 		origin.OnError = func(err error) {
+			d.broken.Add(1)
 			log.Warn("the upstream server cannot be reached, or has ended a watch, which is resumed later", "error", err)
 		}
 		d.origin = &origin
@@ -111,6 +115,17 @@ func (d *data) checks() []serve.Check {
 		return nil
 	}
 	return []serve.Check{{Name: "file", Live: true, Why: d.file.Failure}}
+}
+
+// collectors are the metrics of the storage. The reflector of a kind does not count what a watch of the upstream
+// server survives.
+func (d *data) collectors() []prometheus.Collector {
+	if d.origin == nil {
+		return nil
+	}
+	return []prometheus.Collector{prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "watchmill_upstream_errors_total", Help: "Errors after which a watch of the upstream server was begun again, or is to be.",
+	}, func() float64 { return float64(d.broken.Load()) })}
 }
 
 // keep makes close leave a new file where it is.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
@@ -56,6 +57,26 @@ func TestData_NamesThePlaceOfItsStorage(t *testing.T) {
 	_, err := openData(&Options{Data: "etcd:", Storages: Storages{"etcd": tape}}, newHost(t), slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, engine.ErrConfig)
 	require.ErrorContains(t, err, `--data is "etcd:"; give memory, etcd:WHERE, bolt:WHERE`)
+}
+
+// A replica that is cut off serves what it has, and is ready: without a counter an alert has nothing to look at.
+func TestData_CountsTheErrorsOfTheUpstreamServer(t *testing.T) {
+	d, err := openData(&Options{Data: "memory", Upstream: "http://127.0.0.1:1"}, newHost(t), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	all := d.collectors()
+	require.Len(t, all, 1)
+	require.Zero(t, testutil.ToFloat64(all[0]))
+	for range 2 {
+		d.origin.OnError(backend.ErrUnavailable)
+	}
+	require.EqualValues(t, 2, testutil.ToFloat64(all[0]))
+	problems, err := testutil.CollectAndLint(all[0])
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	d, err = openData(&Options{Data: "memory"}, newHost(t), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.Empty(t, d.collectors())
 }
 
 // gears returns a definition of two versions, each with a selectable field of its own.
