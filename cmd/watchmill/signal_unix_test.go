@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -162,4 +163,23 @@ func TestClosedPipe_LosesNoFile(t *testing.T) {
 		require.Equal(t, c.status, child.ProcessState.ExitCode(), c.args)
 	}
 	require.Equal(t, []string{"page", "state"}, filetest.Names(t, dir))
+}
+
+// An interrupt of a server and of tee, which writes its log to a file, ends tee first. The server drains all the same.
+func TestClosedPipe_LetsAServerDrain(t *testing.T) {
+	reader, log, err := os.Pipe()
+	require.NoError(t, err)
+	server := exec.CommandContext(t.Context(), os.Args[0], "serve", "--crd", manifests, "--listen", "127.0.0.1:0", "--shutdown-delay", "0s", "--drain-watches", "0s")
+	server.Env, server.Stderr = append(os.Environ(), asCommand+"=1"), log
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	require.NoError(t, log.Close())
+	_, err = out.Read(make([]byte, 1)) // so that it serves
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	require.NoError(t, server.Process.Signal(syscall.SIGTERM)) // which the log has a line about
+	_, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	require.NoError(t, server.Wait())
 }

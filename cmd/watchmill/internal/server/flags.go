@@ -47,7 +47,7 @@ func (*Flags) Help() string {
 
 At the start the server reads the file of --data, which takes some twenty seconds for a million objects. It does not listen before that.
 
-At an interrupt or a SIGTERM the server drains. /readyz fails for the time of --shutdown-delay, so that load balancers notice. Then new requests are refused, and the watches end over the time of --drain-watches. Requests in progress have a minute more, and connections another 5 seconds: by default that is 80 seconds at most, where Kubernetes gives a pod 30. A second signal ends the server at once. A SIGHUP changes nothing: files that are read again need no signal.
+At an interrupt or a SIGTERM the server drains. /readyz fails for the time of --shutdown-delay, so that load balancers notice. Then new requests are refused, and the watches end over the time of --drain-watches. Requests in progress have a minute more, and connections another 5 seconds: by default that is 80 seconds at most, where Kubernetes gives a pod 30. A second signal ends the server at once. A SIGHUP changes nothing: files that are read again need no signal. Nor does the end of the program that reads the log.
 
 Each user may do everything, whatever its groups: users matter to the limits and the audit log alone. A program of your own can permit less, by serve.Config.Authorize.
 

@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,6 +77,7 @@ type Options struct {
 func Run(ctx context.Context, opts Options) (err error) {
 	log := newLog(opts.Log)
 	defer outliveHangUps(log)()
+	signal.Ignore(syscall.SIGPIPE) // as of a log whose reader has ended: the server drains all the same
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: log}
 	listen := serve.Listen{Address: opts.Listen}
 	secured, err := interrupt.Do(ctx, func() (secured, error) { return opts.secure(&cfg, &listen) })
