@@ -109,6 +109,7 @@ func (c *call) fail(err error) {
 
 // answerStatus answers with a Status, and with the warnings.
 func (c *call) answerStatus(st *metav1.Status) {
+	c.depart()
 	c.warnings.Flush(c.w.Header())
 	status.Write(c.w, st)
 }

@@ -107,8 +107,10 @@ type Limits struct {
 	// taken a second.
 	//
 	// When all reads are in flight, one whose answer has been sent for a second gives up its
-	// place to a new one, and goes on. There are at most Reads of those; when there are as
-	// many, one is cut off, chosen as among bodies.
+	// place to a new one, and goes on. A write gives up its place when its answer begins. There
+	// are at most Reads of those; when there are as many, one is cut off, chosen as among bodies.
+	// Over HTTP/2 the answers to requests without a place, such as to health checks and refusals,
+	// are among them.
 	//
 	// A list that is being sent keeps its state in memory: all of its objects, including those that were
 	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many

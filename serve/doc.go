@@ -106,10 +106,10 @@
 // [Limits] bound the requests in flight. With Authenticate one user has at most half of the
 // places. Slow clients do not keep others out:
 //
-//   - A write has no place while its body arrives.
+//   - A write has no place while its body arrives, nor while its answer is read.
 //   - A read whose answer has been sent for a second gives its place to others, and goes on.
-//   - If there are many of either, those of the user with the most are cut off, writes with
-//     429.
+//   - If there are many bodies that arrive, or many such answers, one of the user with the most is
+//     cut off for another, bodies with 429.
 //
 // # Encoding
 //

@@ -99,6 +99,7 @@ func (c *call) answerHealth(name, only string) {
 			fmt.Fprintf(&report.text, "warn: there is no check %q to exclude\n", check)
 		}
 	}
+	c.depart()
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	switch {
 	case report.failed:

@@ -74,7 +74,7 @@ type Limit string
 
 // The limits; all but the last three are fields of [Limits].
 const (
-	// LimitReads also cuts off a read whose answer is sent slowly; see [Limits].Reads.
+	// LimitReads also cuts off an answer that is sent slowly; see [Limits].Reads.
 	LimitReads          Limit = "reads"
 	LimitWrites         Limit = "writes"
 	LimitReadsPerUser   Limit = "reads_per_user"

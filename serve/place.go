@@ -51,6 +51,15 @@ func (c *call) limitedAs() inflight.Sort {
 	return inflight.Write
 }
 
+// depart says that the answer is sent now, for as long as the client takes to read it. Over HTTP/2 one without a place
+// gets one, too: a connection may have as many of these at a time as it has streams.
+func (c *call) depart() {
+	c.limiter.Depart(c)
+	if c.w.OfStream() {
+		c.limiter.DepartUnadmitted(c)
+	}
+}
+
 // leave gives back the place of a request that is over.
 func (c *call) leave() {
 	c.limiter.Leave(c)

@@ -72,6 +72,7 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 
 // begin sends the header of an answer in JSON.
 func (c *call) begin(code int) {
+	c.depart()
 	c.w.Header().Set("Content-Type", accept.JSON)
 	c.warnings.Flush(c.w.Header())
 	if c.compress == nil {

@@ -122,6 +122,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.w.End()
 	switch watch := c.watching; {
 	case watch == nil || !watch.begun:
+		c.w.Finish()
 	case watch.takeover != nil && watch.takeover.taken != nil:
 		handedOver = true
 		go watch.runTaken()

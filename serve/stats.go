@@ -12,8 +12,10 @@ type counters struct {
 type Stats struct {
 	// Requests is how many requests have arrived. InFlight is how many are being served,
 	// and InFlightWrites how many of these write. InFlight counts none of the following:
-	// Arriving is how many writes wait for their bodies, Departing how many reads have made
-	// room for others since their clients read slowly, Watches how many watches are served.
+	// Arriving is how many writes wait for their bodies, Departing how many answers are sent whose
+	// requests have no place any more, or had none: of writes, of reads that have made room for
+	// others since their clients read slowly, and over HTTP/2 of health checks and refusals.
+	// Watches is how many watches are served.
 	Requests                 uint64
 	InFlight, InFlightWrites int
 	Arriving, Departing      int

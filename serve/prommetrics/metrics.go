@@ -237,7 +237,7 @@ var figures = []figure{
 	{inFlight, prometheus.GaugeValue, func(s *serve.Stats) float64 { return float64(s.InFlightWrites) }, []string{"mutating"}},
 	{plain("watchmill_arriving_requests", "Writes whose bodies are being read, which are not in flight yet."), prometheus.GaugeValue,
 		func(s *serve.Stats) float64 { return float64(s.Arriving) }, nil},
-	{plain("watchmill_departing_requests", "Reads that have made room for others since their clients read slowly, and are not in flight any more."), prometheus.GaugeValue,
+	{plain("watchmill_departing_requests", "Answers that are sent while their requests are not in flight: of writes, of reads that have made room for others, and over HTTP/2 of refusals and health checks."), prometheus.GaugeValue,
 		func(s *serve.Stats) float64 { return float64(s.Departing) }, nil},
 	{plain("watchmill_connections_refused_total", "Connections that were closed since their address had too many."), prometheus.CounterValue,
 		func(s *serve.Stats) float64 { return float64(s.RefusedConnections) }, nil},

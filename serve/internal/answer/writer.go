@@ -195,6 +195,14 @@ func (w *Writer) End() {
 	}
 }
 
+// Finish sends what net/http still holds of an answer that is complete, if it is a stream of HTTP/2: it would send
+// that when the handler has returned, and wait for a client that takes nothing while the request counts as over.
+func (w *Writer) Finish() {
+	if w.ofStream && w.code != 0 {
+		_ = w.FlushError() // if the client is gone, the request's context ends
+	}
+}
+
 // Release gives the answer's room among those that are compressed to another one, and drops its guard, whether it
 // is complete or was broken off.
 func (w *Writer) Release() {

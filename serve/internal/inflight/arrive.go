@@ -11,7 +11,7 @@ func (l *Limiter) Arrive(r Request) error {
 		return nil
 	}
 	if l.arrivals.order.Len() >= l.limits.Writes {
-		slowest := l.arrivals.slowest(r)
+		slowest := l.arrivals.slowest(r, patience)
 		if slowest == nil || slowest.GiveUpBody() != nil {
 			return ErrBodies
 		}

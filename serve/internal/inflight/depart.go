@@ -7,20 +7,52 @@ import "time"
 // user. It reports whether there was one. The caller holds l.mu.
 func (l *Limiter) makeRoom(to Request, ofSameUser bool) bool {
 	longest := l.longestSent(to, ofSameUser)
-	if longest == nil {
+	if longest == nil || !l.makeDeparture(to, patience) {
 		return false
 	}
-	if l.departures.order.Len() >= l.limits.Reads {
-		slowest := l.departures.slowest(to)
-		if slowest == nil || slowest.CutOff() != nil {
-			return false
-		}
-		l.departures.drop(slowest)
-	}
-	l.giveBack(longest)
-	l.departures.add(longest)
-	*longest.Place() = amongDepartures
+	l.depart(longest)
 	return true
+}
+
+// Depart says that the answer of a request is sent now. A write gives its place among the writes to others, and has
+// one among the departures until it leaves, unless that is full and none gives way. Other requests keep what they have.
+func (l *Limiter) Depart(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *r.Place() == amongWrites && l.makeDeparture(r, patience) {
+		l.depart(r)
+	}
+}
+
+// DepartUnadmitted is Depart for a request that may have no place, such as one that was refused: it has one among the
+// departures until it leaves. There may be any number of these, so that another one gives way at once.
+func (l *Limiter) DepartUnadmitted(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *r.Place() == none && l.makeDeparture(r, 0) {
+		l.depart(r)
+	}
+}
+
+// makeDeparture reports whether there is a place among the departures for one more. If there is none, it cuts off the
+// slowest, one of to's own user only after that time. The caller holds l.mu.
+func (l *Limiter) makeDeparture(to Request, after time.Duration) bool {
+	if l.departures.order.Len() < l.limits.Reads {
+		return true
+	}
+	slowest := l.departures.slowest(to, after)
+	if slowest == nil || slowest.CutOff() != nil {
+		return false
+	}
+	l.departures.drop(slowest)
+	return true
+}
+
+// depart moves a request to the departures. The caller holds l.mu.
+func (l *Limiter) depart(r Request) {
+	l.giveBack(r)
+	l.departures.add(r)
+	*r.Place() = amongDepartures
 }
 
 // longestSent returns the read for makeRoom, nil if there is none.

@@ -5,15 +5,15 @@
 //	                      └── full ──▶ departures ─────────────▶ Leave
 //	                                       └── full: one is cut off
 //
-//	write ──▶ Enter ──▶ writes ──▶ Arrive ──▶ arrivals ──▶ Arrived ──▶ writes ──▶ Leave
+//	write ──▶ Enter ──▶ writes ──▶ Arrive ──▶ arrivals ──▶ Arrived ──▶ writes ──▶ Depart ──▶ departures
 //	                                             └── full: one is given up
 //
 //	watch ──▶ Enter ──▶ watches ───────────────────────────────▶ Leave
 //
 // A write has no place among the writes while its body arrives, so that clients which send slowly keep no
-// other from writing. A read whose client is slow to read the answer makes room for others among the reads.
-// Such a read costs the server little more than a buffer and, if it is a list, the objects of its state that
-// were replaced since.
+// other from writing, and none while its answer is sent. A read whose client is slow to read the answer makes
+// room for others among the reads. Such an answer costs the server little more than a buffer and, if it is a
+// list, the objects of its state that were replaced since.
 //
 // Of the slow requests, the one that has been slow longest of the user that has most of them gives way to
 // another. The implementation of [Request] says how that is done.

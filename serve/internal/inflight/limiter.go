@@ -27,7 +27,7 @@ type Limiter struct {
 	reads, writes, watches share
 	reading                map[Request]struct{} // those that have a place among the reads
 	arrivals               slow                 // writes whose bodies arrive
-	departures             slow                 // reads whose answers depart slowly
+	departures             slow                 // answers that are sent while their requests have no other place
 }
 
 // NewLimiter returns a limiter.

@@ -11,7 +11,7 @@ type Request interface {
 	Place() *Place
 	// Sending returns since when the answer of a read has been sent, if it has begun.
 	Sending() (since time.Time, sends bool)
-	// CutOff breaks the answer of a read off. It fails if that is not possible.
+	// CutOff breaks the answer off. It fails if that is not possible.
 	CutOff() error
 	// GiveUpBody makes reading the body of a write fail. It fails if that is not possible.
 	GiveUpBody() error
@@ -26,5 +26,5 @@ const (
 	amongWrites
 	amongWatches
 	amongArrivals   // a write, for as long as its body arrives
-	amongDepartures // a read that has made room for others
+	amongDepartures // a write whose answer is sent, a read that has made room for others, or a request that had no place
 )

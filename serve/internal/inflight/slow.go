@@ -60,8 +60,8 @@ func (s *slow) remove(r Request) {
 
 // slowest returns the request that gives way to another one: the one that has been there longest,
 // of the user that has most of them, or of to's user if several have as many; nil if none
-// does.
-func (s *slow) slowest(to Request) Request {
+// does. One of to's own user gives way only after that time.
+func (s *slow) slowest(to Request, after time.Duration) Request {
 	most, mine := 0, s.users.byUser[to.User()]
 	for _, n := range s.users.byUser {
 		most = max(most, n)
@@ -71,7 +71,7 @@ func (s *slow) slowest(to Request) Request {
 		if s.users.byUser[r.User()] < most || mine == most && r.User() != to.User() {
 			continue
 		}
-		if time.Since(s.stays[r].began) < patience && mine+1 >= most {
+		if time.Since(s.stays[r].began) < after && mine+1 >= most {
 			return nil
 		}
 		return r

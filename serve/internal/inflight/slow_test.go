@@ -2,6 +2,7 @@ package inflight_test
 
 import (
 	"io"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,4 +152,57 @@ func TestArrive_IsOfWritesThatHaveAPlace(t *testing.T) {
 	require.NoError(t, l.Arrive(read[0]))
 	require.Equal(t, inflight.Counts{Reads: 1}, l.Counts())
 	leave(t, l, read...)
+}
+
+// A write whose answer is sent keeps no other write out, and a read keeps its place.
+func TestDepart_IsOfWrites(t *testing.T) {
+	l := inflight.NewLimiter(limits)
+	writes, reads := entered(t, l, inflight.Write, "a", "a"), entered(t, l, inflight.Read, "a")
+	for _, r := range append(writes, reads...) {
+		l.Depart(r)
+		l.DepartUnadmitted(r)
+	}
+	require.Equal(t, inflight.Counts{Reads: 1, Departures: 2}, l.Counts())
+	more := entered(t, l, inflight.Write, "a", "a")
+	l.Depart(&request{user: "a"})
+	require.Equal(t, inflight.Counts{Reads: 1, Writes: 2, Departures: 2}, l.Counts())
+	leave(t, l, slices.Concat(writes, reads, more)...)
+}
+
+// As many answers depart as there may be reads. A write that finds none that gives way keeps its place.
+func TestDepart_OfOneTooMany(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "a", "a")
+		all = append(all, entered(t, l, inflight.Write, "b")...)
+		for _, r := range all {
+			l.Depart(r)
+		}
+		more := entered(t, l, inflight.Write, "a")
+		l.Depart(more[0])
+		require.Equal(t, inflight.Counts{Writes: 1, Departures: 3}, l.Counts())
+		time.Sleep(time.Second)
+		l.Depart(more[0])
+		require.Equal(t, inflight.Counts{Departures: 4}, l.Counts(), "it is there until it leaves")
+		require.Equal(t, []bool{true, false, false}, []bool{all[0].cutOff, all[1].cutOff, all[2].cutOff})
+		leave(t, l, append(all, more...)...)
+	})
+}
+
+// Of the answers to requests that were not admitted the oldest gives way at once, and those of users with fewer stay.
+func TestDepartUnadmitted_TheOldestGivesWayAtOnce(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "b")
+		l.Depart(all[0])
+		for range 5 {
+			refused := &request{user: "a"}
+			l.DepartUnadmitted(refused)
+			all = append(all, refused)
+		}
+		var cut []bool
+		for _, r := range all {
+			cut = append(cut, r.cutOff)
+		}
+		require.Equal(t, []bool{false, true, true, true, false, false}, cut)
+		leave(t, l, all...)
+	})
 }

@@ -1,0 +1,135 @@
+package serve_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/watchmill/watchmill/serve"
+)
+
+// streams is a client of HTTP/2 that sends many requests over one connection, and lets the server send no answer:
+// its windows are empty.
+type streams struct {
+	t      *testing.T
+	conn   net.Conn
+	framer *http2.Framer
+	next   uint32       // the number of the next stream
+	reset  atomic.Int32 // how many streams the server has broken off
+	ended  chan struct{}
+}
+
+// openStreams opens a connection on which nothing but headers is read.
+func (s *server) openStreams() *streams {
+	s.t.Helper()
+	conn, err := s.client.Transport.(*http.Transport).DialContext(s.t.Context(), "tcp", "localhost:80")
+	require.NoError(s.t, err)
+	c := &streams{t: s.t, conn: conn, framer: http2.NewFramer(conn, conn), next: 1, ended: make(chan struct{})}
+	go c.read()
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	require.NoError(s.t, err)
+	require.NoError(s.t, c.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	return c
+}
+
+// read takes the frames of the server, until the connection is closed.
+func (c *streams) read() {
+	defer close(c.ended)
+	for {
+		frame, err := c.framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		if _, is := frame.(*http2.RSTStreamFrame); is {
+			c.reset.Add(1)
+		}
+	}
+}
+
+// get sends a request.
+func (c *streams) get(path, user string) {
+	c.t.Helper()
+	var block bytes.Buffer
+	to := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"user", user}} {
+		require.NoError(c.t, to.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
+	}
+	require.NoError(c.t, c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.next, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true}))
+	c.next += 2
+	synctest.Wait()
+}
+
+func (c *streams) close() {
+	require.NoError(c.t, c.conn.Close())
+	<-c.ended
+}
+
+// Answers that clients of HTTP/2 do not take count as reads, however small they are, until they stall.
+func TestUnread_SmallAnswersKeepTheirPlaces(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		s.create("w0", 1)
+		c := s.openStreams()
+		defer c.close()
+		for range 2 {
+			c.get(inDefault+"/w0", "a")
+		}
+		require.Equal(t, 2, s.handler.Stats().InFlight)
+		require.Equal(t, 429, s.get("/apis", "User", "a").code, "these are all that one user may have")
+		require.Equal(t, 200, s.get("/apis", "User", "b").code)
+		time.Sleep(time.Second)
+		require.Equal(t, 200, s.get("/apis", "User", "a").code, "one is slow, and makes room")
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().InFlight+s.handler.Stats().Departing)
+		require.EqualValues(t, 2, c.reset.Load())
+	}, byHeader(10), func(c *serve.Config) { c.Limits.Reads, c.Limits.ReadsPerUser = 3, 2 })
+}
+
+// So do those to requests that have no place, such as of health checks and of users that are not known: there are as
+// many as reads. The oldest gives way at once, so that a health check always gets through.
+func TestUnread_AnswersWithoutAPlaceAreBounded(t *testing.T) {
+	for path, code := range map[string]int{"/livez": 200, "/readyz": 200, "/a//b": 400} {
+		inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+			c := s.openStreams()
+			defer c.close()
+			for range 20 {
+				c.get(path, "")
+			}
+			require.Equal(t, 3, s.handler.Stats().Departing)
+			require.EqualValues(t, 17, c.reset.Load())
+			require.Equal(t, code, s.get(path).code)
+			synctest.Wait()
+			require.EqualValues(t, 18, c.reset.Load())
+			require.Zero(t, s.handler.Stats().InFlight)
+		}, func(c *serve.Config) { c.Limits.Reads = 3 })
+	}
+}
+
+// A write has no place while its client does not take the answer.
+func TestUnread_AnswersToWritesKeepNoOtherFromWriting(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
+		large := `{"metadata":{"name":"large","annotations":{"a":"` + strings.Repeat("x", 200_000) + `"}}}`
+		resp := s.send(t.Context(), "POST", inDefault, large)
+		require.Equal(t, 201, resp.StatusCode)
+		synctest.Wait()
+		require.Equal(t, 1, s.handler.Stats().Departing)
+		s.create("w0", 1)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Contains(t, string(text), `"name":"large"`)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
+	}, byHeader(1))
+}
