@@ -87,7 +87,7 @@ func (f *forms) conformed(o unstructured.Unstructured, version string, by ...*sc
 		}
 		o = unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
 		new(pruning).prune(s, o.Object, nil)
-		s.setDefaults(o.Object)
+		s.completeStored(o.Object)
 		differs = true
 	}
 	if apiVersion := f.group + "/" + version; o.GetAPIVersion() != apiVersion {

@@ -263,6 +263,9 @@ func (d *Definition) Config() registry.Config[unstructured.Unstructured] {
 			RevisionRequired: true, StatusOnly: true, // as for every custom resource
 			Default: func(o *unstructured.Unstructured) { d.schema.setDefaults(o.Object) },
 			Validate: func(ctx context.Context, o, old *unstructured.Unstructured) field.ErrorList {
+				if wrong := d.schema.checkDefaulted(o); len(wrong) > 0 {
+					return wrong
+				}
 				wrong := fielderrors.First(d.validateSchema(o, old))
 				return append(wrong, d.validateRules(ctx, o, old, wrong)...)
 			},

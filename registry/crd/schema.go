@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -237,46 +236,6 @@ func (p *pruning) pruneMetadata(fields map[string]any, at *field.Path) {
 			p.note(at, strings.TrimPrefix(of.FieldPath(), "metadata"))
 		}
 	}
-}
-
-// setDefaults sets fields that are missing, or null where null is not allowed, to their
-// defaults. Without a default such a null is dropped, as Kubernetes does.
-func (s *schema) setDefaults(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for name, property := range s.Properties {
-			property.setDefault(v, name)
-		}
-		if s.Additional != nil && s.Additional.schema != nil {
-			for name := range v {
-				if s.Properties[name] == nil {
-					s.Additional.schema.setDefault(v, name)
-				}
-			}
-		}
-	case []any:
-		if s.Items != nil {
-			for i, item := range v {
-				if item == nil && !s.Items.Nullable {
-					v[i] = runtime.DeepCopyJSONValue(s.Items.Default)
-				}
-				s.Items.setDefaults(v[i])
-			}
-		}
-	}
-}
-
-// setDefault is setDefaults of one field, whose schema is s.
-func (s *schema) setDefault(fields map[string]any, name string) {
-	present, found := fields[name]
-	if !found || present == nil && !s.Nullable {
-		if s.Default == nil {
-			delete(fields, name)
-			return
-		}
-		fields[name] = runtime.DeepCopyJSONValue(s.Default)
-	}
-	s.setDefaults(fields[name])
 }
 
 // rules counts the rules in CEL.
