@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -32,8 +33,10 @@ func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 // Versions is [New] for a kind of several versions that differ in their schemas alone: schemas are the
 // OpenAPI schemas of all, by version. A write in one keeps what managers own by writes in
 // another, and an apply removes what its manager has applied in another and no longer names. The
-// function that it returns fails as New does.
+// function that it returns fails as New does. It may be called concurrently: call Versions once for all versions,
+// which then share what the schemas become.
 func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	all := &openTypes{schemas: schemas, known: map[runtimeschema.GroupVersionKind]openType{}}
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		root, err := completed(schema)
 		if err != nil {
@@ -43,7 +46,7 @@ func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schem
 		if err != nil {
 			return nil, fmt.Errorf("the schema: %w", err)
 		}
-		return newApplier(kind, types, root, schemas)
+		return newApplier(kind, types, root, all)
 	}
 }
 
@@ -79,10 +82,10 @@ type part struct {
 	statusOnly  bool
 }
 
-func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *spec.Schema, schemas map[string]json.RawMessage) (*applier, error) {
+func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *spec.Schema, all *openTypes) (*applier, error) {
 	gvk := kind.GroupVersionKind()
 	types := versions{kind: gvk, served: served}
-	others := types.addOthers(kind, schemas)
+	others := types.addOthers(kind, all)
 	a := &applier{kind, types, append(others, schema), map[part]*managedfields.FieldManager{}}
 	for written, mine := range parts(kind) {
 		var filter map[fieldpath.APIVersion]fieldpath.Filter

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,25 +33,58 @@ var (
 	_ runtime.ObjectCreater       = versions{}
 )
 
-// addOthers adds the other versions of those schemas, and returns these. If a schema cannot be used, the
-// version has the types that its objects seem to have.
-func (v *versions) addOthers(kind registry.Kind, schemas map[string]json.RawMessage) (others []*spec.Schema) {
+// addOthers adds the other versions of all, which is nil if there are none, and returns their schemas.
+func (v *versions) addOthers(kind registry.Kind, all *openTypes) (others []*spec.Schema) {
 	v.others = map[string]managedfields.TypeConverter{}
-	for name, text := range schemas {
+	if all == nil {
+		return nil
+	}
+	for name := range all.schemas {
 		if name == v.kind.Version {
 			continue
 		}
 		kind.Version = name
-		types := managedfields.NewDeducedTypeConverter()
-		if root, err := completed(text); err == nil {
-			others = append(others, root)
-			if of, err := typesOf(kind, root, true); err == nil {
-				types = of
-			}
+		of := all.of(kind)
+		if of.root != nil {
+			others = append(others, of.root)
 		}
-		v.others[name] = types
+		v.others[name] = of.types
 	}
 	return others
+}
+
+// openTypes are the types of the versions of a kind as others need them. Each is made once for all of them: a
+// definition with many versions would otherwise take memory by the square of their number.
+type openTypes struct {
+	schemas map[string]json.RawMessage // by version
+
+	mu    sync.Mutex
+	known map[schema.GroupVersionKind]openType
+}
+
+// openType are the types of a version, and its schema, nil if that cannot be read.
+type openType struct {
+	types managedfields.TypeConverter
+	root  *spec.Schema
+}
+
+// of returns the types of a version. If its schema cannot be used, they are those that its objects seem to have.
+func (o *openTypes) of(kind registry.Kind) openType {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	made, known := o.known[kind.GroupVersionKind()]
+	if known {
+		return made
+	}
+	made.types = managedfields.NewDeducedTypeConverter()
+	if root, err := completed(o.schemas[kind.Version]); err == nil {
+		made.root = root
+		if types, err := typesOf(kind, root, true); err == nil {
+			made.types = types
+		}
+	}
+	o.known[kind.GroupVersionKind()] = made
+	return made
 }
 
 // ObjectToTyped returns an object with the types of its version.

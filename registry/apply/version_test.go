@@ -2,6 +2,9 @@ package apply_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,4 +133,25 @@ func TestVersions_EntriesOfOneThatTheObjectDoesNotFitAreDropped(t *testing.T) {
 	v.update("v1", "editor", map[string]any{"size": int64(2), "color": "red"})
 	require.Equal(t, []string{`editor example.com/v1 {"f:spec":{"f:size":{}}}`}, v.managers(), "size is a text in v1alpha1")
 	require.NoError(t, v.try("v1", "two", map[string]any{"color": "blue"}))
+}
+
+// The versions of a kind share the types of all: each for itself would take memory by the square of their number.
+func TestVersions_ShareTheirTypes(t *testing.T) {
+	var properties []string
+	for i := range 200 {
+		properties = append(properties, fmt.Sprintf(`"field%d":{"type":"string"}`, i))
+	}
+	schemas := map[string]json.RawMessage{}
+	for i := range 50 {
+		schemas[fmt.Sprintf("v%d", i)] = json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `}}`)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ofVersion := apply.Versions(schemas)
+	for version, schema := range schemas {
+		_, err := ofVersion(registry.Kind{Group: "example.com", Version: version, Kind: "Gear"}, schema)
+		require.NoError(t, err)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(300<<20))
 }

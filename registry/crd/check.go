@@ -55,8 +55,15 @@ func (m *manifest) checkNames() error {
 	return nil
 }
 
-// checkVersions refuses two versions of one name, and two that are stored.
+// maxVersions is how many versions a kind may have. Each is served by an engine of its own, and has to know the types of
+// all others.
+const maxVersions = 100
+
+// checkVersions refuses too many versions, two of one name, and two that are stored.
 func (m *manifest) checkVersions() error {
+	if n := len(m.Spec.Versions); n > maxVersions {
+		return m.wrong("spec.versions", fmt.Sprintf("has %d versions; give at most %d", n, maxVersions))
+	}
 	stored := ""
 	named := map[string]bool{}
 	for i, v := range m.Spec.Versions {

@@ -64,6 +64,13 @@ func TestParse_RefusesWhatIsWrong(t *testing.T) {
 		"spec.shape has no schema": func(s string) string {
 			return strings.Replace(s, "              color:\n", "              shape:\n              color:\n", 1)
 		},
+		"has 101 versions; give at most 100": func(s string) string {
+			one := strings.Index(s, "  - name: v1beta1")
+			for i := range 99 {
+				s = s[:one] + fmt.Sprintf("  - {name: v%d, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n", i+2) + s[one:]
+			}
+			return s
+		},
 		"no document":    func(string) string { return "# nothing\n" },
 		"invalid Custom": func(string) string { return "a: [" },
 	} {

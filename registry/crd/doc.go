@@ -26,7 +26,7 @@
 //     errors of an object.
 //   - Rules in CEL, if [Options].Rules evaluates them, as package registry/crd/cel does.
 //   - The status and scale subresources, printer columns, and selectable fields.
-//   - Versions that differ in no more than their schemas, and warnings of deprecated ones.
+//   - Up to a hundred versions that differ in no more than their schemas, and warnings of deprecated ones.
 //
 // Other rules, formats that Kubernetes does not know, fields and keywords that no manifest has, selectable
 // fields that the schema does not have, columns whose paths are not understood, and a webhook that

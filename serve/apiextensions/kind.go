@@ -76,8 +76,9 @@ func (d *Definitions) open(ctx context.Context, o *object, definition *crd.Defin
 	if k.unserved = len(versions) == 0; k.unserved {
 		versions = []*crd.Definition{definition}
 	}
+	types := apply.Versions(definition.Schemas())
 	for _, version := range versions {
-		if err := k.openVersion(d, version); err != nil {
+		if err := k.openVersion(d, version, types); err != nil {
 			return nil, err
 		}
 	}
@@ -102,10 +103,10 @@ func (d *Definitions) openUnserved(ctx context.Context, o *object) (*kind, error
 	return &kind{stores: []*registry.Store[object]{s}, objects: objects, creations: &creations{}, ending: newEnding()}, nil
 }
 
-// openVersion opens the store of one version.
-func (k *kind) openVersion(d *Definitions, version *crd.Definition) error {
+// openVersion opens the store of one version. types makes the server-side apply of all versions.
+func (k *kind) openVersion(d *Definitions, version *crd.Definition, types applyFunc) error {
 	cfg := version.Config()
-	cfg.Apply = applierOf(version)
+	cfg.Apply = types.orDeduced
 	if len(k.stores) > 0 {
 		cfg.Engine.Name = k.name + "/" + version.Kind.Version // the first has the name of the kind
 	}
@@ -137,15 +138,16 @@ func (k *kind) Resources() (all []registry.Resource) {
 	return all
 }
 
-// applierOf makes the server-side apply of a version: by its schema or, if that cannot be used,
+// applyFunc makes the server-side apply of a kind.
+type applyFunc func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error)
+
+// orDeduced makes the server-side apply of a version: by its schema or, if that cannot be used,
 // one that treats every list as a single field.
-func applierOf(version *crd.Definition) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-		if a, err := apply.Versions(version.Schemas())(kind, schema); err == nil {
-			return a, nil
-		}
-		return apply.Deduced(kind, schema)
+func (f applyFunc) orDeduced(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	if a, err := f(kind, schema); err == nil {
+		return a, nil
 	}
+	return apply.Deduced(kind, schema)
 }
 
 // errTerminating is why an object cannot be created.

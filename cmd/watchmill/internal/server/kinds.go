@@ -90,9 +90,10 @@ func (k *kind) name() schema.GroupResource { return k.versions[0].Kind.GroupReso
 // definedKind returns the kind that a manifest defines, with server-side apply.
 func definedKind(d *crd.Definition, manifest string) kind {
 	k := kind{manifest: manifest, definition: d.Manifest, notes: d.Notes}
+	types := apply.Versions(d.Schemas())
 	for _, v := range d.Versions() {
 		cfg := v.Config()
-		cfg.Apply = apply.Versions(d.Schemas())
+		cfg.Apply = types
 		if _, err := apply.New(cfg.Kind, cfg.Schema); err != nil {
 			cfg.Apply = apply.Deduced
 			k.notes = append(k.notes, fmt.Sprintf("server-side apply of version %s treats every list as a single field: %v", cfg.Kind.Version, err))
