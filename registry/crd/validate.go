@@ -46,7 +46,7 @@ func eitherType(s *spec.Schema) {
 
 // validate returns what is wrong with a value, by field, by the rules that OpenAPI has.
 func (v *validator) validate(value any) field.ErrorList {
-	return fieldErrors((&check{schema: v.schema, found: new(int)}).Validate(value))
+	return (&check{schema: v.schema}).errors(value)
 }
 
 // validateObject is validate of an object. If it replaces another, errors of parts that are
@@ -56,7 +56,7 @@ func (v *validator) validateObject(o, old *unstructured.Unstructured) field.Erro
 	if len(wrong) == 0 || old == nil {
 		return wrong
 	}
-	return fieldErrors((&check{schema: v.schema, found: new(int), replaces: true, old: old.Object}).Validate(o.Object))
+	return (&check{schema: v.schema, replaces: true, old: old.Object}).errors(o.Object)
 }
 
 // validateStatus is validateObject of the status alone.
@@ -67,7 +67,7 @@ func (v *validator) validateStatus(o, old *unstructured.Unstructured) field.Erro
 		return nil
 	}
 	before, replaces := old.Object["status"]
-	return fieldErrors((&check{schema: &of, path: "status", found: new(int), replaces: replaces, old: before}).Validate(status))
+	return (&check{schema: &of, path: "status", replaces: replaces, old: before}).errors(status)
 }
 
 // validateSchema returns what is wrong with an object by all of its schema but the rules in CEL. As

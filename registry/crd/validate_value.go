@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
@@ -21,25 +22,47 @@ import (
 // Other items replace none, but the whole list replaces the old one. As in Kubernetes, fields and items
 // without a schema, and what contains them, always count as changed.
 type check struct {
-	schema *spec.Schema
-	root   any // the schema that the validation library passes on
-	path   string
-	// found counts the errors of the whole object. The library checks what is below alternatives,
-	// whose errors may not be ones of the object, by itself.
-	found    *int
+	schema   *spec.Schema
+	root     any // the schema that the validation library passes on
+	path     string
+	of       *course // that of the whole object
 	replaces bool
 	old      any // that it replaces
 }
 
 // Validate returns the errors of the value, except those of parts that are unchanged.
 func (c *check) Validate(value any) *validate.Result {
-	if *c.found > fielderrors.Most || c.replaces && c.isAsItWas(value) {
+	if c.of.found > fielderrors.Most || c.of.steps.left < 0 || c.replaces && c.isAsItWas(value) {
 		return &validate.Result{}
 	}
-	before := *c.found
+	if c.of.steps.take(c.schema, value); c.of.steps.left < 0 {
+		return &validate.Result{}
+	}
+	before := c.of.found
 	result := validate.NewSchemaValidator(c.schema, c.root, c.path, strfmt.Default, c.below(value)).Validate(value)
-	*c.found = max(*c.found, before+len(result.Errors))
+	c.of.found = max(c.of.found, before+len(result.Errors))
 	return result
+}
+
+// errors validates a whole object, or its status, and returns what is wrong, by field.
+func (c *check) errors(value any) field.ErrorList {
+	c.of = &course{steps: steps{maxSteps}}
+	if all := (&steps{maxSteps}); !c.replaces && !all.takeWhole(c.schema, value) { // without having begun
+		return field.ErrorList{field.Forbidden(nil, errTooLong.Error())}
+	}
+	wrong := fieldErrors(c.Validate(value))
+	if c.of.steps.left < 0 { // whatever has been found by then, since an alternative may have hidden it
+		return field.ErrorList{field.Forbidden(nil, errTooLong.Error())}
+	}
+	return wrong
+}
+
+// course is the course of the validation of a whole object.
+type course struct {
+	// found counts the errors. The library checks what is below alternatives, whose errors may not be ones of
+	// the object, by itself.
+	found int
+	steps steps
 }
 
 // isAsItWas reports whether the value equals the one that it replaces. The items of a list that is a map
@@ -96,17 +119,17 @@ const maxTold = 2 << 10
 func (c *check) below(value any) validate.Option {
 	var oldItems *mapItems
 	return func(o *validate.SchemaValidatorOptions) {
-		o.NewValidatorForField = func(name string, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+		o.NewValidatorForField = func(name string, by *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			fields, _ := c.old.(map[string]any)
 			old, replaces := fields[name]
-			return &check{of, root, excerpt.Of(path, maxTold), c.found, replaces, old}
+			return &check{by, root, excerpt.Of(path, maxTold), c.of, replaces, old}
 		}
-		o.NewValidatorForIndex = func(i int, of *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
+		o.NewValidatorForIndex = func(i int, by *spec.Schema, root any, path string, _ strfmt.Registry, _ ...validate.Option) validate.ValueValidator {
 			if oldItems == nil {
 				oldItems = c.oldItems()
 			}
 			old, replaces := oldItems.replacedBy(value, i)
-			return &check{of, root, excerpt.Of(path, maxTold), c.found, replaces, old}
+			return &check{by, root, excerpt.Of(path, maxTold), c.of, replaces, old}
 		}
 	}
 }

@@ -222,6 +222,36 @@ func TestValidate_CountsNoErrorsOfAlternatives(t *testing.T) {
 	require.NotEmpty(t, validate(map[string]any{"before": list}, nil))
 }
 
+// What the enums and the alternatives of a schema make of a large object has a bound: it would take minutes, or hours.
+// An object that was stored before can be changed elsewhere.
+func TestValidate_OfEnumsAndAlternativesIsBounded(t *testing.T) {
+	var values, alternatives []string
+	for i := range 20_000 {
+		values = append(values, strconv.Itoa(i))
+	}
+	for range 1000 {
+		alternatives = append(alternatives, "{items: {minimum: 9}}")
+	}
+	list := make([]any, 20_000)
+	for i := range list {
+		list[i] = int64(19_999)
+	}
+	for name, schema := range map[string]string{
+		"enum":              "{type: array, items: {type: integer, enum: [" + strings.Join(values, ",") + "]}}",
+		"enum in one of it": "{type: array, items: {type: integer, anyOf: [{minimum: 100000}, {not: {enum: [-1]}, enum: [" + strings.Join(values, ",") + "]}]}}",
+		"alternatives":      "{type: array, items: {type: integer}, anyOf: [" + strings.Join(alternatives, ",") + ", {}]}",
+		"fields":            "{type: array, items: {type: integer}, allOf: [{items: {allOf: [" + strings.Join(alternatives, ",") + "]}}]}",
+	} {
+		validate := validation(t, "{type: object, properties: {other: {type: integer, minimum: 0}, list: "+schema+"}}")
+		large := map[string]any{"list": list, "other": int64(1)}
+		wrong := validate(large, nil)
+		require.Len(t, wrong, 1, name)
+		require.Contains(t, wrong[0].Detail, "too long to validate", name)
+		require.Empty(t, validate(map[string]any{"list": list, "other": int64(2)}, large), name)
+		require.Empty(t, validate(map[string]any{"list": list[:100]}, nil), name)
+	}
+}
+
 // Of independent fields, those that are wrong and have changed are errors, and no others.
 func TestChange_PropertyOnlyWhatChangesIsAnError(t *testing.T) {
 	const fields = 6
