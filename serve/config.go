@@ -131,7 +131,8 @@ type Limits struct {
 	// ConnectionsPerAddress is how many connections one client address may have, if the
 	// server listens by itself: 12,000, which is more than all watches over HTTP/1.1
 	// need. If three quarters of the files that the process may have open are fewer, it is
-	// that number, so that others, such as health checks, get through.
+	// that number, so that others, such as health checks, get through. The addresses of a network
+	// of IPv6, those with the same first 64 bits, count as one, since one client has them all.
 	ConnectionsPerAddress int
 	// ReadTimeout bounds a request that neither writes nor watches until its answer begins, 60 s;
 	// WriteTimeout one that writes, and the time in which the body of any request has to arrive,

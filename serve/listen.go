@@ -60,7 +60,7 @@ func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
 // client sees no answer that says so.
 func (s *Server) refusedConnection(from netip.Addr) {
 	s.counts.refused.Add(1)
-	s.crowded.log(s.log, "a connection was refused, since its address has as many as it may have", "address", from, "limit", s.limits.ConnectionsPerAddress)
+	s.crowded.log(s.log, "a connection was refused, since its address, or its network of IPv6, has as many as it may have", "address", from, "limit", s.limits.ConnectionsPerAddress)
 }
 
 // hardenedTLS returns the configuration of the listener, and has the function that chooses one for

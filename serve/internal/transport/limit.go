@@ -39,14 +39,21 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// addressOf returns the address of a connection without the port. All connections without
-// an IP address count as one address.
+// networkBits is how many bits of an address of IPv6 name a network: a client has all of the addresses in its own.
+const networkBits = 64
+
+// addressOf returns the address of a connection without the port, or of IPv6 its network. All
+// connections without an IP address count as one address.
 func addressOf(conn net.Conn) netip.Addr {
 	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
 		return netip.Addr{}
 	}
-	return from.Addr().Unmap()
+	address := from.Addr().Unmap()
+	if address.Is6() && !address.IsLoopback() {
+		address = netip.PrefixFrom(address.WithZone(""), networkBits).Masked().Addr()
+	}
+	return address
 }
 
 func (l *limitedListener) enter(from netip.Addr) bool {

@@ -165,6 +165,26 @@ func TestLimit_ClosesWhatOneAddressOpensBeyondIt(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+// A client of IPv6 has all addresses of its network.
+func TestLimit_CountsANetworkOfIPv6AsOneAddress(t *testing.T) {
+	under := &listener{conns: make(chan net.Conn, 8)}
+	var refusals []string
+	limited := transport.Limit(under, 1, func(from netip.Addr) { refusals = append(refusals, from.String()) })
+	for _, address := range []string{"[2001:db8:0:2::1]:1", "[2001:db8:0:2:ffff::9]:1", "[2001:db8:0:3::1]:1", "[fe80::1%eth0]:1", "[fe80::2%eth1]:1", "[::1]:1"} {
+		server, client := net.Pipe()
+		defer client.Close()
+		under.conns <- conn{server, address}
+	}
+	close(under.conns)
+	var accepted []string
+	for c, err := limited.Accept(); err == nil; c, err = limited.Accept() {
+		accepted = append(accepted, c.RemoteAddr().String())
+		defer c.Close()
+	}
+	require.Equal(t, []string{"[2001:db8:0:2::1]:1", "[2001:db8:0:3::1]:1", "[fe80::1%eth0]:1", "[::1]:1"}, accepted)
+	require.Equal(t, []string{"2001:db8:0:2::", "fe80::"}, refusals)
+}
+
 // listener accepts what comes through a channel.
 type listener struct{ conns chan net.Conn }
 
