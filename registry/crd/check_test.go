@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -83,4 +84,21 @@ func TestParse_DemandsATypeWhereverAFieldIsDeclared(t *testing.T) {
 	} {
 		require.NoError(t, parse(object), object)
 	}
+}
+
+// The validation library keeps every pattern that it has met, and takes time by the square of their number.
+func TestParse_BoundsThePatternsOfASchema(t *testing.T) {
+	of := func(patterns int) error {
+		var properties []string
+		for i := range 2 * patterns {
+			properties = append(properties, fmt.Sprintf(`f%d: {type: string, anyOf: [{pattern: "^x%d"}, {maxLength: 1}]}`, i, i/2))
+		}
+		schema := "{type: object, properties: {" + strings.Join(properties, ", ") + "}}"
+		_, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object}", schema, 1)))
+		return err
+	}
+	require.NoError(t, of(1000))
+	err := of(1001)
+	require.ErrorIs(t, err, crd.ErrManifest)
+	require.ErrorContains(t, err, "spec.versions.schema.openAPIV3Schema cannot be used: it has 1001 different patterns: give at most 1000")
 }

@@ -3,6 +3,7 @@ package crd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -30,10 +31,28 @@ func newValidator(text []byte, rest *schema) (*validator, error) {
 		return nil, err
 	}
 	eachSchema(s, eitherType)
+	if err := checkPatterns(s); err != nil {
+		return nil, err
+	}
 	if err := rest.checkDefaults(s, nil); err != nil {
 		return nil, err
 	}
 	return &validator{s, dropFormats(s)}, nil
+}
+
+// maxPatterns is how many different patterns a schema may have. The validation library keeps each that it has compiled
+// for ever, and copies all of them for each new one.
+const maxPatterns = 1000
+
+// checkPatterns refuses a schema with too many patterns.
+func checkPatterns(s *spec.Schema) error {
+	patterns := map[string]bool{}
+	eachSchema(s, func(s *spec.Schema) { patterns[s.Pattern] = true })
+	delete(patterns, "")
+	if len(patterns) > maxPatterns {
+		return fmt.Errorf("it has %d different patterns: give at most %d", len(patterns), maxPatterns)
+	}
+	return nil
 }
 
 // eitherType gives a value that may be an integer or a string these two types, since
