@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -65,10 +66,17 @@ func (c *core) check(ctx context.Context, o, old *store.Object, opts *WriteOptio
 func (c *core) callAdmitters(ctx context.Context, a *Admission) error {
 	for _, admitter := range c.admit {
 		if err := admitter.Admit(ctx, a); err != nil {
-			return &AdmissionError{err}
+			return &AdmissionError{Key: c.admittedKey(a), Cause: err}
 		}
 	}
 	return nil
+}
+
+// admittedKey returns the key of the object of a write, which ends with what is given of its name if the store
+// has yet to generate it.
+func (c *core) admittedKey(a *Admission) string {
+	m := cmp.Or(a.Object, a.Old).(metav1.Object) // as every kind's pointer is
+	return c.kind.Key(m.GetNamespace(), cmp.Or(m.GetName(), m.GetGenerateName()))
 }
 
 // pointer returns a pointer to o's value, nil if there is no object.

@@ -25,7 +25,9 @@ func TestDeleteAll_StopsAtWhatAnAdmitterDoesNotFind(t *testing.T) {
 	s := newStore(t, cfg)
 	create(t, s, widget("a", 1))
 	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
-	require.ErrorAs(t, err, new(*registry.AdmissionError))
+	var refused *registry.AdmissionError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "default/a", refused.Key, "the caller has not named the object")
 	require.Zero(t, n)
 }
 

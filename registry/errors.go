@@ -46,7 +46,12 @@ func badRequest(format string, args ...any) error {
 
 // AdmissionError reports a write that an [Admitter] has refused. A server answers it with
 // 403 Forbidden, unless Cause says otherwise; see [Admitter].
-type AdmissionError struct{ Cause error }
+type AdmissionError struct {
+	// Key is that of the object, which the text of Cause need not name. If the store was to generate the
+	// name, it ends with what was given of that.
+	Key   string
+	Cause error
+}
 
 func (e *AdmissionError) Error() string { return e.Cause.Error() }
 

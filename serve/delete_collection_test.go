@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,6 +93,28 @@ func TestWrite_DeleteCollectionOfTheCacheTellsOfTheOthers(t *testing.T) {
 	require.Equal(t, "a b <none>", strings.Join([]string{page.str("items.0.metadata.name"), page.str("items.1.metadata.name"), page.str("items.2")}, " "))
 	page = s.do("DELETE", inDefault+"?limit=2&resourceVersion=0&continue="+page.str("metadata.continue"), "")
 	require.Equal(t, "c <nil>", page.str("items.0.metadata.name")+" "+page.str("metadata.continue"), page.body)
+}
+
+// The request names no object, so the answer has to say which one has ended it.
+func TestDeleteCollection_NamesTheObjectThatItStopsAt(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.Admit = []registry.Admitter{registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			if w, _ := a.Old.(*Widget); a.Operation == registry.OperationDelete && w.Name == "c" {
+				return errors.New("it is in use")
+			}
+			return nil
+		})}
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		s.create(name, 1)
+	}
+	uid := s.get(inDefault + "/a").str("metadata.uid")
+	another := s.do("DELETE", inDefault, `{"preconditions":{"uid":"`+uid+`"}}`)
+	require.Equal(t, "409 Conflict b", fmt.Sprintf("%d %s %s", another.code, another.str("reason"), another.str("details.name")))
+	require.Contains(t, another.str("message"), `widgets.example.com "b": Precondition failed: UID in precondition: `+uid)
+	refused := s.do("DELETE", inDefault, "")
+	require.Equal(t, "403 Forbidden c", fmt.Sprintf("%d %s %s", refused.code, refused.str("reason"), refused.str("details.name")))
+	require.Equal(t, `widgets.example.com "c" is forbidden: it is in use`, refused.str("message"))
 }
 
 // A deletion of many objects that is wrong in any way deletes none.

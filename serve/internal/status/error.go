@@ -90,7 +90,7 @@ func ofRefusal(err error, about Subject) *Error {
 		errors.Is(err, usercode.ErrPanic) || timedOut(err) || ofRevision(err) != nil {
 		return nil
 	}
-	return apierrors.NewForbidden(about.Resource, about.Name, refused.Cause)
+	return apierrors.NewForbidden(about.Resource, about.nameOf(refused.Key), refused.Cause)
 }
 
 // ofUncertainWrite is the answer to a write that may have been done, nil for other errors. It has no

@@ -30,7 +30,7 @@ func ofObject(err error, about Subject) *Error {
 	case errors.Is(err, engine.ErrExists):
 		return apierrors.NewAlreadyExists(about.Resource, about.Name)
 	case errors.Is(err, engine.ErrConflict), errors.Is(err, engine.ErrPrecondition):
-		return apierrors.NewConflict(about.Resource, about.Name, conflictCause(err))
+		return ofConflict(err, about)
 	}
 	return nil
 }
@@ -64,10 +64,11 @@ func ofOwned(owned *registry.FieldConflictError) *Error {
 	return apierrors.NewApplyConflict(causes, owned.Message)
 }
 
-// conflictCause is the text of a conflict without the key, which the Status has.
-func conflictCause(err error) error {
+// ofConflict is the answer to a write of another object, or of another state, than there is. It has the name
+// once, without the key that is in the text of the error.
+func ofConflict(err error, about Subject) *Error {
 	if c, ok := errors.AsType[*registry.ConflictError](err); ok {
-		return errors.New(c.Reason)
+		return apierrors.NewConflict(about.Resource, about.nameOf(c.Key), errors.New(c.Reason))
 	}
-	return err
+	return apierrors.NewConflict(about.Resource, about.Name, err)
 }

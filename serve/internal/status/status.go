@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/internal/excerpt"
+	"github.com/watchmill/watchmill/registry"
 )
 
 // Error is an error that is already a Status.
@@ -48,6 +50,13 @@ type Subject struct {
 	Name     string
 	Verb     string
 	Acts     bool // the request is an action of [registry.NewAction]
+}
+
+// nameOf returns the name of the object under key that an error is about, unless the request names one: the
+// deletion of a collection does not.
+func (s *Subject) nameOf(key string) string {
+	_, name := registry.SplitKey(key)
+	return cmp.Or(s.Name, name)
 }
 
 // Of returns the Status that an error is answered with.
