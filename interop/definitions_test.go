@@ -61,7 +61,7 @@ func TestKubectl_DefinesKinds(t *testing.T) {
 			k := newKubectl(t, program, definitionServer(t).Host)
 			require.Equal(t, "customresourcedefinition.apiextensions.k8s.io/widgets.example.com created\n", k.with(definedWidgets, "apply", "-f", "-"))
 			require.Contains(t, k.run("wait", "--for=condition=Established", "crd/widgets.example.com"), "condition met\n")
-			require.Regexp(t, `^NAME +AGE\nwidgets.example.com +\S+\n$`, k.run("get", "crds"))
+			require.Regexp(t, `^NAME +SCOPE +VERSIONS +CREATED AT\nwidgets.example.com +Namespaced +v1\(storage\),v1beta1 +\S+Z\n$`, k.run("get", "crds"))
 			require.Equal(t, "widget.example.com/a created\n", k.with(manifest("a", "5"), "apply", "-f", "-"))
 			require.Regexp(t, `^NAME +SIZE\na +5\n$`, k.run("get", "wd"))
 			require.Contains(t, k.run("get", "widgets.v1beta1.example.com", "a", "-o", "yaml"), "apiVersion: example.com/v1beta1\n")

@@ -3,8 +3,10 @@ package apiextensions
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -157,4 +159,32 @@ func TestDefinitions_AreTakenOrRefusedAsByKubernetes(t *testing.T) {
 			t.Errorf("%s\nKubernetes: %d %s\nours: %d %s", edit[1], original.code, original.text, ours.code, ours.text)
 		}
 	}
+}
+
+// The time of creation is the one cell that differs.
+func TestDefinitions_AreShownInTablesAsByKubernetes(t *testing.T) {
+	p := &pair{original: newOriginal(t), ours: newDefining(t)}
+	table := func(s *server, r request) any {
+		a, err := s.ask(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, a.code, a.text)
+		shown := general(a.values[0], "").(map[string]any)
+		var cells []any
+		for _, row := range shown["rows"].([]any) {
+			cells = append(cells, slices.Delete(row.(map[string]any)["cells"].([]any), 3, 4))
+		}
+		return []any{shown["columnDefinitions"], cells}
+	}
+	definition := strings.Replace(gearDefinition, `"kind":"Gear"`, `"kind":"Gear","shortNames":["g","gs"]`, 1)
+	for _, s := range []*server{p.original, p.ours} {
+		a, err := s.ask(t.Context(), send("POST", definitionsPath, "", definition))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, a.code, a.text)
+		require.Eventually(t, func() bool {
+			a, err := s.ask(t.Context(), get(definitionsPath+"/gears.example.org"))
+			return err == nil && strings.Contains(a.text, "InitialNamesAccepted") // the reason of being Established
+		}, patience, 50*time.Millisecond)
+	}
+	r := getAs("application/json;as=Table;v=v1;g=meta.k8s.io", definitionsPath+"/gears.example.org")
+	require.Equal(t, table(p.original, r), table(p.ours, r))
 }

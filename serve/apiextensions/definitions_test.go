@@ -3,7 +3,9 @@ package apiextensions_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -85,6 +87,38 @@ func TestDefinitions_WritersAreWarnedOfWhatHasNoEffect(t *testing.T) {
 		require.Contains(t, a.Header().Get("Warning"), "version v1beta1 is not served")
 		a = c.must(200, "PATCH", definitionsPath+"/"+widgetsName, `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", "application/merge-patch+json")
 		require.Empty(t, a.Header().Get("Warning"), "that says nothing new")
+	})
+}
+
+func TestDefinitions_HaveTheColumnsOfKubernetes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		table := func(path string) string {
+			o := c.must(200, "GET", path, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").object()
+			var shown []string
+			columns, _, _ := unstructured.NestedSlice(o.Object, "columnDefinitions")
+			for _, column := range columns {
+				shown = append(shown, column.(map[string]any)["name"].(string))
+			}
+			rows, _, _ := unstructured.NestedSlice(o.Object, "rows")
+			return fmt.Sprint(strings.Join(shown, "|"), rows[0].(map[string]any)["cells"])
+		}
+		more := func(spec map[string]any) {
+			addVersion(spec)
+			versions := spec["versions"].([]any)
+			unserved := maps.Clone(versions[0].(map[string]any))
+			unserved["name"], unserved["served"], unserved["storage"] = "v1alpha1", false, false
+			spec["versions"] = append(versions, unserved)
+			spec["names"].(map[string]any)["shortNames"] = []any{"w", "wd"}
+		}
+		c.must(201, "POST", definitionsPath, definition("widgets", "Widget", more))
+		const want = "Name|Scope|Versions|Created At|Group|Kind|ShortNames|Established[widgets.example.com Namespaced v1(storage),v1beta1 2000-01-01T00:00:00Z example.com Widget w,wd %t]"
+		c.await(widgetsName, "Established=True")
+		require.Equal(t, fmt.Sprintf(want, true), table(definitionsPath))
+		require.Equal(t, fmt.Sprintf(want, true), table(definitionsPath+"/"+widgetsName))
+		c.must(201, "POST", definitionsPath, definition("boxes", "Widget"))
+		c.await("boxes.example.com", "Established=False")
+		require.Contains(t, table(definitionsPath+"/boxes.example.com"), "Widget  false]")
 	})
 }
 

@@ -23,6 +23,7 @@ const cleanup = "customresourcecleanup.apiextensions.k8s.io"
 func configOf(itself *crd.Definition, reading crd.Options) registry.Config[object] {
 	cfg := itself.Config()
 	cfg.Conversion = nil // they stay as they were stored, even where the rules were others
+	cfg.Columns = columns
 	bySchema, prune := cfg.Strategy, cfg.Prune
 	cfg.Prune = func(o *object) []string { return append(prune(o), pruneSchemas(o)...) }
 	cfg.Strategy.Default = func(o *object) {
