@@ -1,6 +1,9 @@
 package apiextensions
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // creations are requests that create a widget, or should.
 func creations(s *script) {
@@ -28,6 +31,7 @@ func creations(s *script) {
 	}
 	s.same(postWith("fieldManager=me", widget("m1", ``, `{"size":1}`)))
 	s.same(postWith("fieldManager=me%0A", widget("m2", ``, `{"size":1}`)))
+	s.same(postWith("fieldManager="+strings.Repeat("m", 129), widget("m2", ``, `{"size":1}`)))
 	s.same(postWith("pretty=true&nonsense=1", widget("m3", ``, `{"size":1}`)))
 	s.same(send("POST", widgets, "application/json; charset=utf-8", widget("m4", ``, `{"size":1}`)))
 	s.same(request{method: "POST", path: widgets, body: widget("m5", ``, `{"size":1}`)})

@@ -160,6 +160,21 @@ func TestWrite_Refusals(t *testing.T) {
 	}
 }
 
+// A name may break either of two rules: the answer says which.
+func TestWrite_NameOfAManagerIsShortAndPrintable(t *testing.T) {
+	for name, want := range map[string]string{strings.Repeat("ä", 64): "", strings.Repeat("ä", 64) + "x": "FieldValueTooLong", "a\x00b": "FieldValueInvalid"} {
+		opts, err := asked(t, "update", "fieldManager="+url.QueryEscape(name)).Write("")
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, name, opts.Manager)
+			continue
+		}
+		causes := err.(apierrors.APIStatus).Status().Details.Causes
+		require.Len(t, causes, 1)
+		require.Equal(t, want+" fieldManager", string(causes[0].Type)+" "+causes[0].Field)
+	}
+}
+
 // The options of a deletion are in its body or, without one, in the query.
 func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 	orphan := metav1.DeletePropagationOrphan

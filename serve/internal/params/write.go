@@ -1,7 +1,6 @@
 package params
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -56,13 +55,23 @@ func (r Request) common() (registry.WriteOptions, error) {
 		supported := []registry.FieldValidation{registry.IgnoreUnknown, registry.WarnUnknown, registry.RefuseUnknown}
 		return opts, r.invalid(field.NotSupported(field.NewPath("fieldValidation"), opts.Validation, supported))
 	}
-	manager := r.Query.Get("fieldManager")
-	if len(manager) > maxManager || strings.ContainsFunc(manager, func(char rune) bool { return !unicode.IsPrint(char) }) {
-		problem := fmt.Sprintf("must have at most %d bytes, all of them printable", maxManager)
-		return opts, r.invalid(field.Invalid(field.NewPath("fieldManager"), manager, problem))
+	opts.Manager = r.Query.Get("fieldManager")
+	if wrong := wrongManager(opts.Manager); wrong != nil {
+		return opts, r.invalid(wrong)
 	}
-	opts.Manager = manager
 	var err error
 	opts.DryRun, err = r.dryRun(r.Query["dryRun"])
 	return opts, err
+}
+
+// wrongManager returns what is wrong with the name of a field manager, nil if nothing is.
+func wrongManager(name string) *field.Error {
+	path := field.NewPath("fieldManager")
+	switch {
+	case len(name) > maxManager:
+		return field.TooLong(path, name, maxManager)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return field.Invalid(path, name, "must have printable characters alone")
+	}
+	return nil
 }
