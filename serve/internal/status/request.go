@@ -34,7 +34,7 @@ func ofRequest(err error) *Error {
 	case errors.Is(err, engine.ErrInvalidList), errors.Is(err, engine.ErrInvalidWatch), errors.Is(err, engine.ErrInvalidRead):
 		return New(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error(), 0)
 	case errors.Is(err, engine.ErrUnsupported):
-		return New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the resource does not support this", 0)
+		return New(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the resource does not support this: "+err.Error(), 0)
 	}
 	return nil
 }

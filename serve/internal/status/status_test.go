@@ -59,6 +59,14 @@ func TestOf_TellsTheSubject(t *testing.T) {
 	}
 }
 
+// Storage may be what lacks it, such as a server that is not one of the protocol, and not the resource: the
+// verb alone does not tell its user which.
+func TestOf_TellsWhatIsNotSupported(t *testing.T) {
+	s := status.Of(fmt.Errorf("list: %w: the resourceVersion is %q", engine.ErrUnsupported, "x"), widget)
+	require.EqualValues(t, 405, s.Code)
+	require.Equal(t, `the resource does not support this: list: unsupported: the resourceVersion is "x"`, s.Message)
+}
+
 // A text may be as large as a body, and an error may be the same for many requests: the answer has as
 // much of it as clients show, and the error stays as it was.
 func TestOf_LongTextsAreCutInTheAnswerAlone(t *testing.T) {
