@@ -186,7 +186,7 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.enter(); err != nil {
 		return false, err
 	}
-	return false, c.allow(c.req)
+	return false, c.authorize(c.req)
 }
 
 // authenticate returns the user of a request.
@@ -213,11 +213,11 @@ func (c *call) authenticate() error {
 func (c *call) mayCreate(context.Context) error {
 	create := *c.req
 	create.Verb = "create"
-	return c.allow(&create)
+	return c.authorize(&create)
 }
 
-// allow refuses a request that the user may not send.
-func (c *call) allow(req *Request) error {
+// authorize refuses a request that the user may not send.
+func (c *call) authorize(req *Request) error {
 	if c.cfg.Authorize == nil {
 		return nil
 	}

@@ -21,7 +21,7 @@ var (
 // methodNotAllowed returns the error for a method that the path does not have, and sets the
 // header Allow.
 func methodNotAllowed(c *call) error {
-	c.w.Header().Set("Allow", c.allowed())
+	c.w.Header().Set("Allow", c.allowedMethods())
 	if about := c.subject(); about.Resource.Resource != "" {
 		return apierrors.NewMethodNotSupported(about.Resource, strings.ToLower(c.r.Method))
 	}
@@ -29,8 +29,8 @@ func methodNotAllowed(c *call) error {
 		fmt.Sprintf("%s is not supported on %s: send GET or HEAD", c.r.Method, c.req.Path), 0)
 }
 
-// allowed lists the methods of the request's path. Paths other than the resources' are read only.
-func (c *call) allowed() string {
+// allowedMethods lists the methods of the request's path. Paths other than the resources' are read only.
+func (c *call) allowedMethods() string {
 	if c.resource == nil {
 		return "GET, HEAD"
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
-// A call is an [inflight.Request]: the limits of a server are those of its calls.
+// A call is an [inflight.Request]. These are the methods by which the server's limiter knows it, finds it to be
+// slow, and has it give way.
 
 // User implements inflight.Request.
 func (c *call) User() string { return c.user.Name }
