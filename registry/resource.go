@@ -189,7 +189,8 @@ func (r *resource) item(o *store.Object, err error) (Item, error) {
 	return Item{o, r.shown}, nil
 }
 
-// changed is item of a write, which says what it has done by did; false with an error.
+// changed returns the item of a write, and did, which says what the write has done, such as created the object;
+// none and false with an error.
 func (r *resource) changed(o *store.Object, did bool, err error) (Item, bool, error) {
 	it, err := r.item(o, err)
 	return it, did && err == nil, err

@@ -208,7 +208,8 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 // DeleteAll deletes the objects that which selects, one by one, as Delete does, and
 // returns how many it deleted or marked: at most which.Limit, if that is not zero. It
 // stops at the first error. Objects that are gone by then are not counted, and are not an
-// error. Errors: as for Delete, and for [engine.Engine.List].
+// error. Errors: as for Delete, and for [engine.Engine.List]. The object that it stopped at is the
+// Key of a [*ConflictError] and of an [*AdmissionError].
 func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, err := s.core.deleteAll(ctx, which, opts)
 	return len(deleted.Items), err
