@@ -27,6 +27,9 @@ type Config struct {
 	Resources []Provider
 	// Authenticate returns the user of a request; an error is answered with 401, and logged, unless it is
 	// [ErrUnauthenticated]. A 401 over HTTP/2 ends the connection. Nil means that every user is [Anonymous].
+	//
+	// The server adds no group to the user. If Authorize has rules for system:authenticated, in which Kubernetes
+	// has all users but the anonymous one, Authenticate has to return that group.
 	Authenticate func(r *http.Request) (User, error)
 	// Authorize refuses a request with an error, which is answered with 403 and the
 	// error's text. Nil allows everything.
@@ -39,6 +42,10 @@ type Config struct {
 	// users, groups, serviceaccounts (with Namespace) and, of the group authentication.k8s.io,
 	// uids and userextras (with the key as Subresource). An Authorize that lists what it
 	// refuses, and not what it allows, has to refuse that verb.
+	//
+	// As in Kubernetes the other user has the groups that the request gives, and those that follow from its
+	// name: system:authenticated, or system:unauthenticated for the anonymous user, and for a service account
+	// without groups in the request those of service accounts. Authenticate is not asked, and may return others.
 	Impersonation bool
 	// Audit is called after every request, whether it was served or refused. It is called
 	// concurrently, and must not block. A panic is logged, and changes no answer.
