@@ -20,6 +20,8 @@ func reads(s *script) {
 		"labelSelector=a%3Db", "labelSelector=a+in+(b", "labelSelector=!!", "labelSelector=a%3D%3Db,c!%3Dd", "labelSelector=a>1", "labelSelector=a+notin+()", "labelSelector=A_/x",
 		"fieldSelector=metadata.name%3Da", "fieldSelector=metadata.namespace%3Ddefault", "fieldSelector=metadata.namespace%3Dother", "fieldSelector=spec.color%3Dred", "fieldSelector=spec.color!%3Dgrey",
 		"fieldSelector=spec.size%3D1", "fieldSelector=spec.flag%3D1", "fieldSelector=nope", "fieldSelector=status.size%3D1", "fieldSelector=metadata.name%3Da,spec.color%3Dgrey", "fieldSelector=metadata.uid%3D1", "fieldSelector=,",
+		"fieldSelector=metadata.name%3D", "fieldSelector=metadata.name%3D%3Da", "fieldSelector=metadata.name%3Da,metadata.name%3Db", "fieldSelector=metadata.name", "labelSelector=,", "labelSelector=a,,b", "labelSelector=a%3D",
+		"resourceVersion=9223372036854775807", "resourceVersion=9223372036854775807&resourceVersionMatch=Exact", "watch=0", "watch=False", "timeout=x", "timeout=5s", "timeout=0", "timeout=-1s",
 		"timeoutSeconds=x", "timeoutSeconds=0", "sendInitialEvents=true", "sendInitialEvents=false", "allowWatchBookmarks=true", "watch=false", "pretty=1",
 	} {
 		s.same(get(widgets + "?" + query))

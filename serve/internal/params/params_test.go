@@ -81,7 +81,9 @@ func TestList_ReadsTheKeysThatAreLeft(t *testing.T) {
 		{fields: "metadata.namespace=a", prefix: "a/"},
 		{fields: "metadata.namespace=a,metadata.name=x", key: "a/x"},
 		{namespace: "a", fields: "metadata.name!=x", prefix: "a/"},
+		{namespace: "a", fields: "metadata.name=", prefix: "a/"}, // which no object has: the key would be none
 		{clusterScoped: true},
+		{clusterScoped: true, fields: "metadata.name="},
 		{clusterScoped: true, fields: "metadata.name=x", key: "x"},
 	} {
 		r := asked(t, "list", "")
