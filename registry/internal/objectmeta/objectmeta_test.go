@@ -156,6 +156,8 @@ func TestMark_ShortensAPeriodAndNeverExtendsIt(t *testing.T) {
 	require.True(t, objectmeta.InGrace(m))
 	mark(10, 20*time.Second)
 	requireMark(20*time.Second, 1)
+	mark(1, 22*time.Second)
+	requireMark(20*time.Second, 1) // the same period again is not shorter, though it is over
 	mark(0, 25*time.Second)
 	requireMark(25*time.Second, 0)
 	require.False(t, objectmeta.InGrace(m))
