@@ -167,9 +167,10 @@ func (f *Filter) HasSelector() bool {
 	return f != nil && (f.impossible || len(f.exact)+len(f.otherFields)+len(f.otherLabels) > 0)
 }
 
-// fixesOnly reports whether r is the filter's only requirement, besides the key.
-func (f *Filter) fixesOnly(r Requirement) bool {
-	return !f.impossible && len(f.exact) == 1 && f.exact[0] == r && len(f.otherFields)+len(f.otherLabels) == 0
+// isOneExact reports whether one exact requirement is all that the filter has, besides the
+// key.
+func (f *Filter) isOneExact() bool {
+	return len(f.exact) == 1 && len(f.otherFields)+len(f.otherLabels) == 0
 }
 
 // Matches reports whether the filter matches the object. No filter matches nil.

@@ -40,14 +40,9 @@ func CandidatesOf(v *TreeView, f *Filter, after string) Candidates {
 		return Candidates{Objects: oneKey(v, f.Key(), after)}
 	}
 	for _, r := range f.Exact() {
-		if !v.Indexed(r.Attribute) {
-			continue
+		if i := indexOf(v, r.Attribute); i >= 0 {
+			return Candidates{Objects: withValue(v, i, r.Value, f.Prefix(), after), Index: r.Attribute, Match: f.isOneExact()}
 		}
-		byIndex, err := v.ByIndex(r.Attribute, r.Value, f.Prefix(), after)
-		if err != nil {
-			continue
-		}
-		return Candidates{Objects: byIndex, Index: r.Attribute, Match: f.fixesOnly(r)}
 	}
 	return Candidates{Objects: v.All(f.Prefix(), after), Match: !f.HasSelector()}
 }

@@ -166,6 +166,11 @@ func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*
 	if i < 0 {
 		return nil, fmt.Errorf("%w: %v: name it when the tree is made", ErrUnknownIndex, a)
 	}
+	return withValue(v, i, value, prefix, after), nil
+}
+
+// withValue returns what ByIndex does, from the i-th index.
+func withValue(v *TreeView, i int, value, prefix, after string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		parts := partsOf(v)
 		get := func(key string) (*Object, bool) {
@@ -178,7 +183,7 @@ func (v *TreeView) ByIndex(a Attribute, value, prefix, after string) (iter.Seq[*
 			parts.withValue(i, value, from, func(_ string, o *Object) bool { return yield(o) })
 		}
 		under(get, ascend, prefix, after, yield)
-	}, nil
+	}
 }
 
 // Bytes estimates what the view keeps alive: its nodes, and its objects, by a
