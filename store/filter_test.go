@@ -149,6 +149,7 @@ func TestFilter_RecognisesSelectorsThatSelectNothing(t *testing.T) {
 	for name, f := range map[string]*store.Filter{
 		"labels.Nothing":            selecting(t, labels.Nothing(), nil),
 		"fields.Nothing":            selecting(t, nil, fields.Nothing()),
+		"labels.Nothing and terms":  selecting(t, labels.Nothing(), fields.AndSelectors(a, fields.OneTermEqualSelector("b", "1"))),
 		"nothing and a term":        selecting(t, nil, fields.AndSelectors(fields.Nothing(), a)),
 		"nothing and a not-term":    selecting(t, nil, fields.AndSelectors(notA, fields.Nothing())),
 		"two values of a label":     selecting(t, both("web", "db"), nil),

@@ -99,7 +99,7 @@ func TestExpirationCache_TTL(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, forever.Add(widget{Name: "a"}))
 	clock.now = clock.now.AddDate(100, 0, 0)
-	require.Equal(t, []string{"a"}, forever.ListKeys())
+	require.Equal(t, []widget{{Name: "a"}}, forever.List())
 }
 
 func TestExpirationCache_ReturnsErrors(t *testing.T) {

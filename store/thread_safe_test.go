@@ -301,6 +301,9 @@ func TestNewThreadSafeStore_RefusesNilIndexFunc(t *testing.T) {
 	_, err := store.NewThreadSafeStore(store.Indexers[string]{"words": nil})
 	require.ErrorIs(t, err, store.ErrIndexFunc)
 	require.ErrorIs(t, err, store.ErrNoIndexFunc)
+	var indexErr *store.IndexFuncError
+	require.ErrorAs(t, err, &indexErr)
+	require.Equal(t, "words", indexErr.Index)
 }
 
 func TestTransactionType_HasAName(t *testing.T) {

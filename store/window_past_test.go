@@ -133,6 +133,21 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 	}
 }
 
+// A snapshot has not the events to undo from a later state, even one that is nearer than its own and was
+// rebuilt for a reader of a later snapshot.
+func TestStateBefore_IgnoresStatesOfLaterSnapshots(t *testing.T) {
+	w, tree := filled(300)
+	old := &store.Snapshot{Revision: 300, Base: store.NewTree(byNode).View(), Unapplied: 300, Window: w.View()}
+	for n := range 1100 {
+		put(w, tree, fmt.Sprint("k", n))
+	}
+	_, err := snapshot(w, tree).StateBefore(t.Context(), 310)
+	require.NoError(t, err)
+	state, err := old.StateBefore(t.Context(), 290)
+	require.NoError(t, err)
+	require.Equal(t, 290, state.Len())
+}
+
 // What the window has dropped is rebuilt once for all readers of an old snapshot: for the
 // watches that the window moves past.
 func TestStateBefore_OfWhatTheWindowHasDroppedIsSharedByItsReaders(t *testing.T) {

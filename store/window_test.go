@@ -3,8 +3,10 @@ package store_test
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -265,7 +267,41 @@ func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
 	require.Equal(t, 99, mb(history.View().BytesBeside(store.WindowView{})))
 	require.Equal(t, 49+10, mb(history.View().BytesBeside(window.View())), "before, and what the cache is still to read")
 	require.Zero(t, mb(window.View().BytesBeside(history.View())))
-	require.Positive(t, window.View().BytesBeside(history.View()))
+	held := 40 * (megabyte + int64(unsafe.Sizeof(store.Object{})))
+	require.Equal(t, window.View().Bytes()-held, window.View().BytesBeside(history.View()), "all but the slots")
+}
+
+// The chunk of a view's last events may get more of them.
+func TestWindow_BytesBesideDoNotChangeWithTheWindow(t *testing.T) {
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	put(w, tree, "k")
+	put(w, tree, "k")
+	v := w.View()
+	slots := v.BytesBeside(v)
+	put(w, tree, "k")
+	require.Equal(t, slots, v.BytesBeside(v))
+}
+
+// A key counts for an object that has it alone, and not if its successor has the same text in
+// memory, too.
+func TestWindow_CountsTheKeysThatOnlyItHas(t *testing.T) {
+	const length = 1 << 16
+	w := store.NewWindow(store.WindowLimits{}, func(*store.Object) int { return 0 })
+	object := func(key string) *store.Object {
+		return newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
+	}
+	grows := func(typ store.EventType, o, prev *store.Object) int64 {
+		before := w.View().Bytes()
+		w.Append(store.Event{Type: typ, Revision: o.Revision, Object: o, Prev: prev}, start)
+		return (w.View().Bytes() - before) / length
+	}
+	first := object(strings.Repeat("k", length))
+	require.Zero(t, grows(store.Added, first, nil), "the state has it")
+	shares := object(first.Key)
+	require.Zero(t, grows(store.Modified, shares, first))
+	other := object(strings.Clone(first.Key))
+	require.EqualValues(t, 1, grows(store.Modified, other, shares))
+	require.EqualValues(t, 1, grows(store.Emitted, object(first.Key), nil))
 }
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
