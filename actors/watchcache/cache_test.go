@@ -95,6 +95,19 @@ func object(key string, rev store.Revision) *store.Object {
 	return &store.Object{Key: key, Revision: rev, Created: rev}
 }
 
+// A source that the cache holds back would wait for ever if it were not told to go on.
+func TestOffer_CacheThatWasFullTellsWhenItHasRoom(t *testing.T) {
+	told := 0
+	f := newFixture(t, Config{OnRoom: func() { told++ }})
+	progress := reflector.Update{Kind: reflector.Progress, Revision: 1}
+	for f.cache.Offer(progress) == actors.Accepted {
+	}
+	require.Zero(t, told)
+	f.seeded.Run()
+	require.Equal(t, 1, told)
+	f.offer(progress)
+}
+
 // An event that does not fit shows that an earlier one was lost.
 func TestChanges_ThatDoNotFitTheStateHaveItListedAnew(t *testing.T) {
 	for name, what := range map[string]struct {

@@ -43,6 +43,8 @@ type cacheModel struct {
 	last      *store.Snapshot // as of the latest check, when the state was as lastState
 	lastState map[string]version
 	begun     []dispatcher.Register
+	stats     Stats
+	lists     uint64 // that the cache has been given
 
 	// The source: unsent are the events that the cache has not received. Once it is restored
 	// there are none that follow those before, until it is listed.
@@ -101,7 +103,7 @@ func newCacheModel(t *rapid.T) *cacheModel {
 			m.real = Spawn(ctx, m.faults, Config{
 				Schema:    &store.Schema{Clone: func(o *store.Object) *store.Object { c := *o; return &c }},
 				Limits:    store.WindowLimits{ChunkSize: 2, MinEvents: 4, MaxEvents: 8, MinAge: time.Second},
-				Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				Published: new(store.Published), Dispatcher: down, Stats: &m.stats,
 				Relist: func(reflector.Reason) {}, Report: func(error) {}, OnBehind: func() {},
 			})
 		}}
@@ -141,10 +143,14 @@ func (m *cacheModel) Changes(t *rapid.T) {
 		u.State = m.storage.View()
 	}
 	m.offer(t, u)
-	if !m.trusted {
-		return
+	if m.trusted {
+		m.take(u)
 	}
-	for _, ev := range events {
+}
+
+// take has the model take changes as the cache does.
+func (m *cacheModel) take(u reflector.Update) {
+	for _, ev := range u.Events {
 		m.positions = append(m.positions, ev.Revision)
 		if m.state[ev.Key()] = versionOf(ev.Object); ev.Type == store.Deleted {
 			delete(m.state, ev.Key())
@@ -204,6 +210,7 @@ func (m *cacheModel) replace(t *rapid.T, u reflector.Update, listed map[string]v
 	}
 	before := m.real.published.Load().Window.Next()
 	m.offer(t, u)
+	m.lists++
 	m.filled, m.trusted, m.ready = true, true, true
 	m.state, m.revision, m.heldID = listed, u.Revision, u.StoreID
 	if m.wrong {
@@ -244,6 +251,38 @@ func (m *cacheModel) Fail(t *rapid.T) {
 	m.trusted, m.ready = false, false
 }
 
+// FailInACall has the actor fail before it has handled a call, which is answered all the same.
+func (m *cacheModel) FailInACall(t *rapid.T) {
+	reply := make(chan error, 2)
+	call := rapid.SampledFrom([]Message{
+		Wait{Revision: m.revision, Until: m.clock.Now().Add(time.Second), Reply: reply},
+		Distrust{Cause: ErrInconsistent, Reply: reply}, Compact{Revision: m.revision, Reply: reply},
+	}).Draw(t, "call")
+	m.faults.Fail(clocktest.Now, 0, 1)
+	m.real.send(call)
+	m.seeded.Run()
+	require.Len(t, reply, 1)
+	require.ErrorIs(t, <-reply, ErrNotReady)
+	m.trusted, m.ready = false, false
+}
+
+// FailBehindChanges has the actor fail after it has handled events, which are lost if it has not
+// published them: if that was in the same turn.
+func (m *cacheModel) FailBehindChanges(t *rapid.T) {
+	if len(m.unsent) == 0 || m.restored {
+		t.Skip("no event")
+	}
+	u := reflector.Update{Kind: reflector.Changes, Revision: m.unsent[len(m.unsent)-1].Revision, Events: m.unsent}
+	require.Equal(t, actors.Accepted, m.real.Offer(u))
+	m.faults.Fail(clocktest.Now, 1, 1)
+	m.offer(t, reflector.Update{Kind: reflector.Progress, Revision: u.Revision})
+	if m.trusted && m.real.published.Load().Revision == u.Revision {
+		m.take(u)
+		m.checkWaits(t, m.revision)
+	}
+	m.unsent, m.trusted, m.ready = nil, false, false
+}
+
 func (m *cacheModel) Compact(t *rapid.T) {
 	reply := make(chan error, 2)
 	rev := max(m.revision+1, m.rev, 3) - store.Revision(rapid.IntRange(0, 3).Draw(t, "before"))
@@ -275,35 +314,64 @@ func (m *cacheModel) SetBack(*rapid.T) { m.clock.Jump(-time.Second) }
 // Watch begins a watch after a revision.
 func (m *cacheModel) Watch(t *rapid.T) {
 	from := store.Revision(rapid.IntRange(1, int(m.revision)+2).Draw(t, "from"))
-	reply, feed := make(chan error, 2), &watcher.Feed{Registry: new(watcher.Registry)}
-	m.begun = nil
-	m.real.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: watcher.From{Revision: from}, Reply: reply})
-	m.seeded.Run()
-	if len(reply) > 0 { // the dispatcher, which answers otherwise, has not been given it
-		require.Empty(t, m.begun)
-		err := <-reply
-		if !m.ready {
-			require.ErrorIs(t, err, ErrNotReady)
-			return
-		}
+	start, err := m.watch(t, watcher.From{Revision: from})
+	switch {
+	case err != nil:
 		require.ErrorIs(t, err, store.ErrExpired)
 		require.Less(t, from, m.revision)
+	case start == nil:
+	case from > m.revision:
+		require.Equal(t, watcher.Start{Pending: from}, *start)
+	default:
+		require.Equal(t, from, start.After)
+		m.requireBetween(t, *start)
+	}
+}
+
+// WatchLast begins a watch with the last events. Those from before the window's floor are not among them.
+func (m *cacheModel) WatchLast(t *rapid.T) {
+	n := rapid.IntRange(1, 9).Draw(t, "last")
+	start, err := m.watch(t, watcher.From{Last: n})
+	require.NoError(t, err)
+	if start == nil {
 		return
 	}
-	require.True(t, m.ready)
-	require.Len(t, m.begun, 1)
-	start := m.begun[0].Start
-	if from > m.revision {
-		require.Equal(t, watcher.Start{Pending: from}, start)
-		return
+	window := m.real.published.Load().Window
+	require.LessOrEqual(t, uint64(window.Next()-start.Next), uint64(n))
+	if window.Next()-start.Next < store.Seq(n) && start.Next > window.First() {
+		require.LessOrEqual(t, m.positions[start.Next-1], window.Floor())
 	}
-	require.Equal(t, from, start.After)
+	m.requireBetween(t, *start)
+}
+
+// requireBetween requires that what begins so has everything before its position, and nothing after.
+func (m *cacheModel) requireBetween(t *rapid.T, start watcher.Start) {
 	if start.Next > m.last.Window.First() {
-		require.LessOrEqual(t, m.positions[start.Next-1], from)
+		require.LessOrEqual(t, m.positions[start.Next-1], start.After)
 	}
 	if start.Next < m.last.Window.Next() {
-		require.Greater(t, m.positions[start.Next], from)
+		require.Greater(t, m.positions[start.Next], start.After)
 	}
+}
+
+// watch begins a watch. It returns where, or that it cannot. With neither, the cache is not ready.
+func (m *cacheModel) watch(t *rapid.T, from watcher.From) (*watcher.Start, error) {
+	reply, feed := make(chan error, 2), &watcher.Feed{Registry: new(watcher.Registry)}
+	m.begun = nil
+	m.real.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: from, Reply: reply})
+	m.seeded.Run()
+	if len(reply) == 0 { // the dispatcher, which answers then, has been given it
+		require.True(t, m.ready)
+		require.Len(t, m.begun, 1)
+		return &m.begun[0].Start, nil
+	}
+	require.Empty(t, m.begun)
+	err := <-reply
+	if !m.ready {
+		require.ErrorIs(t, err, ErrNotReady)
+		return nil, nil
+	}
+	return nil, err
 }
 
 // offer gives the cache an update, which it handles at once.
@@ -321,6 +389,7 @@ func (m *cacheModel) Check(t *rapid.T) {
 	require.Equal(t, m.revision, now.Revision)
 	require.Equal(t, m.epoch, now.Epoch)
 	require.Equal(t, m.heldID, now.StoreID)
+	require.Equal(t, m.lists, m.stats.Replaces.Load())
 	if rapid.Bool().Draw(t, "read the state") { // which a cache that is not read does not make
 		require.Equal(t, m.state, versionsOf(now))
 	}

@@ -2,6 +2,7 @@ package watchcache
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,21 +64,34 @@ func TestWaiters_AnswerEachOnce(t *testing.T) {
 			rev   store.Revision
 			until time.Duration
 			reply <-chan error
+			done  chan struct{}
 		}
 		var all []waiting
 		reached, now := store.Revision(0), time.Duration(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
-				rev := reached + 1 + store.Revision(rapid.IntRange(0, 9).Draw(t, "rev"))
-				until := now + time.Duration(rapid.IntRange(1, 9).Draw(t, "until"))
-				all = append(all, waiting{rev, until, w.wait(rev, until)})
+				for range rapid.IntRange(1, 9).Draw(t, "calls") {
+					rev := reached + 1 + store.Revision(rapid.IntRange(0, 9).Draw(t, "rev"))
+					until := now + time.Duration(rapid.IntRange(1, 9).Draw(t, "until"))
+					reply, done := make(chan error, 1), make(chan struct{})
+					w.add(waiter{revision: rev, until: began.Add(until), done: done, reply: reply})
+					all = append(all, waiting{rev, until, reply, done})
+				}
 			case 1:
 				reached += store.Revision(rapid.IntRange(0, 4).Draw(t, "reach"))
 				w.reached(reached)
 			case 2:
 				now += time.Duration(rapid.IntRange(0, 4).Draw(t, "pass"))
 				w.due(began.Add(now), func(store.Revision) error { return errLate })
+			case 3: // some callers return
+				all = slices.DeleteFunc(all, func(x waiting) bool {
+					gone := rapid.Bool().Draw(t, "gone")
+					if gone {
+						close(x.done)
+					}
+					return gone
+				})
 			}
 			open := all[:0:0]
 			for _, x := range all {
