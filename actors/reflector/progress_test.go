@@ -191,6 +191,30 @@ func TestRequestProgress_IsRepeatedAfterTheReflectorFailed(t *testing.T) {
 }
 
 // The events show how far a source is of which each revision is one, unless others are elsewhere.
+// grown is a heldSource that was empty at its oldest revision.
+type grown struct{ *heldSource }
+
+func (s grown) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
+	if opts.Revision == 1 {
+		return &backend.List{Revision: 1}, nil
+	}
+	return s.heldSource.List(ctx, opts)
+}
+
+// The revision that a warm start is to reach may be one without an event for the watch.
+func TestWarmStart_AsksHowFarTheWatchIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, func(c *reflector.Config) {
+			source := c.Source.(*heldSource)
+			source.progress(5)
+			c.Source, c.WarmStart, c.Waiting = grown{source}, true, nil
+		})
+		require.EqualValues(t, 1, a.source.begun.Load())
+		close(a.source.answer)
+		a.close()
+	})
+}
+
 func TestRequestProgress_OfASourceWhoseRevisionsAreEvents(t *testing.T) {
 	for prefix, requests := range map[string]int64{"": 0, "a": 1} {
 		synctest.Test(t, func(t *testing.T) {

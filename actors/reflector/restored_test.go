@@ -2,6 +2,7 @@ package reflector_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -134,6 +135,36 @@ func TestList_PagesInTheMiddleNeedNotTellTheirStorage(t *testing.T) {
 	require.Equal(t, "same", r.mirror.updates[0].StoreID)
 	require.Equal(t, 4, r.count("list"))
 	require.Empty(t, r.errs)
+}
+
+// mute is a source that fails once to tell its storage.
+type mute struct {
+	*source
+	failed bool
+}
+
+var errMute = errors.New("no answer")
+
+func (s *mute) StoreID(context.Context) (string, error) {
+	if !s.failed {
+		s.failed = true
+		return "", errMute
+	}
+	return "storage", nil
+}
+
+func TestList_OfStorageThatIsNotIdentifiedIsNotMade(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	cfg := r.config()
+	cfg.Source = &mute{source: r.source}
+	r.start(cfg)
+	require.Len(t, r.errs, 1)
+	require.ErrorIs(t, r.errs[0], errMute)
+	require.Zero(t, r.count("list"))
+	r.pass(seconds)
+	r.synced()
+	require.Equal(t, []string{"Unavailable: no answer", "Replace Started@1"}, r.mirror.told())
 }
 
 // told is a source whose lists tell the storage. Nothing else knows it, as with a

@@ -85,6 +85,28 @@ func TestNew_DeletesObjectsThatHaveExpired(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestNew_RefusesObjectsThatStorageCannotHave(t *testing.T) {
+	lamp := func(key string, created, revision store.Revision) *store.Object {
+		o := newLamp(key, false)
+		o.Created, o.Revision = created, revision
+		return o
+	}
+	schema := lamps
+	schema.Describe = func(*store.Object) {}
+	for problem, objects := range map[string][]*store.Object{
+		"invalid key":                   {lamp("hall//", 1, 1)},
+		"Created is zero":               {lamp("hall", 0, 1)},
+		"above its Revision":            {lamp("hall", 3, 2)},
+		"so large that none":            {lamp("hall", 1, 1<<62+1)},
+		"newer than FirstRevision":      {lamp("hall", 1, 8)},
+		`two objects with one key: "a"`: {lamp("a", 1, 1), lamp("b", 2, 2), lamp("a", 3, 3)},
+	} {
+		_, err := memory.New(schema, memory.Options{Clock: clock.NewVirtual(began), FirstRevision: 7, Objects: objects})
+		require.ErrorIs(t, err, usercode.ErrConfig)
+		require.ErrorContains(t, err, problem)
+	}
+}
+
 // The clock may have been set back since the objects were written.
 func TestNew_BeginsBeyondItsObjects(t *testing.T) {
 	o := newLamp("hall", false)
