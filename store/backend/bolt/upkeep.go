@@ -273,9 +273,6 @@ func (b *Backend) discardBefore(rev store.Revision) {
 func (f *File) makeSpace() bool {
 	freed := false
 	for _, b := range f.backends() {
-		if b.file.opts.ReadOnly {
-			return false
-		}
 		deleted, err := b.discardSpare()
 		if err != nil && !errors.Is(err, backend.ErrFull) && !errors.Is(err, store.ErrClosed) {
 			f.failed(err)
