@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -273,6 +274,22 @@ func TestIdle_DiscardsAllThatComesOfAge(t *testing.T) {
 	}
 	require.Greater(t, f.compacted(), f.revision()-10-256, "MinEvents stay, and at most a step of 256 more")
 	require.Zero(t, f.clock.Pending())
+}
+
+// History that is young goes all the same if it has too many bytes. It goes once a quarter of them is
+// too much, in steps of a sixteenth.
+func TestRetain_HoldsNoMoreBytesThanItMay(t *testing.T) {
+	const size, most = 16 << 10, 512 << 10
+	f := newFixture(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 10, MaxBytes: most} })
+	begun, text := f.revision(), strings.Repeat("x", size)
+	for range 100 {
+		f.emit("a", text)
+		f.file.Settle()
+		held := int(f.revision()-max(f.compacted(), begun)) * size
+		require.LessOrEqual(t, held, most+most/4+most/16+2*size)
+	}
+	require.Greater(t, f.compacted(), begun)
+	require.Greater(t, int(f.revision()-f.compacted())*size, most/2, "what fits stays")
 }
 
 func TestSnapshot_HonoursTheContext(t *testing.T) {
