@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
@@ -72,6 +74,18 @@ func TestFollow_ListsThenBringsWhatHappens(t *testing.T) {
 	requireUpdates(t, web)
 	known := engine.Follow(t.Context(), f.Engine, engine.WatchOptions{From: 4})
 	requireUpdates(t, known, "7: MODIFIED a@5 DELETED a@6 ADDED d@7")
+}
+
+func TestFollow_ListsWhatItIsToWatch(t *testing.T) {
+	f := newReadFixture(t)
+	f.put("a", "web", 1)
+	f.put("b", "db", 2)
+	for _, opts := range []engine.WatchOptions{
+		{Key: "a"}, {Prefix: "a"}, {Labels: "app=web"}, {Fields: "n=1"},
+		{LabelSelector: labels.SelectorFromSet(labels.Set{"app": "web"})}, {FieldSelector: fields.OneTermEqualSelector("n", "1")},
+	} {
+		requireUpdates(t, engine.Follow(t.Context(), f.Engine, opts), "list@3: a=1")
+	}
 }
 
 func TestFollow_GoesOnBehindTheUpdateThatALoopWasLeftAt(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -125,21 +127,40 @@ func TestVerify_EveryMayBeTheLongestTime(t *testing.T) {
 	require.Empty(t, f.errs)
 }
 
-// The cache has objects at the end that storage does not have.
-func TestVerify_FindsObjectsBeyondTheLastOfStorage(t *testing.T) {
-	f := newReadFixture(t)
-	f.put("a", "web", 1)
-	f.put("y", "web", 1)
-	f.put("z", "web", 1)
-	f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
-		shorter := *c.Page
-		shorter.Items = shorter.Items[:1]
-		c.Page = &shorter
-	})})
-	var differs *engine.InconsistencyError
-	require.ErrorAs(t, f.Verify(t.Context()), &differs)
-	require.Equal(t, "y", differs.Key)
-	require.Equal(t, [2]int{3, 1}, [2]int{differs.Cache.Objects, differs.Backend.Objects})
+// The error names the first object that storage and the cache do not have alike.
+func TestVerify_FindsObjectsThatOneOfTheTwoLacks(t *testing.T) {
+	for first, change := range map[string]func(stored []*store.Object) []*store.Object{
+		"a":  func(stored []*store.Object) []*store.Object { return stored[1:] },
+		"m":  func(stored []*store.Object) []*store.Object { return slices.Delete(stored, 1, 2) },
+		"z":  func(stored []*store.Object) []*store.Object { return stored[:2] },
+		"0":  func(stored []*store.Object) []*store.Object { return slices.Insert(stored, 0, another("0", stored[0])) },
+		"b":  func(stored []*store.Object) []*store.Object { return slices.Insert(stored, 1, another("b", stored[0])) },
+		"zz": func(stored []*store.Object) []*store.Object { return append(stored, another("zz", stored[0])) },
+	} {
+		t.Run(first, func(t *testing.T) {
+			f := newReadFixture(t)
+			for _, name := range []string{"a", "m", "z"} {
+				f.put(name, "web", 1)
+			}
+			stored := 0
+			f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+				page := *c.Page
+				page.Items = change(slices.Clone(page.Items))
+				c.Page, stored = &page, len(page.Items)
+			})})
+			var differs *engine.InconsistencyError
+			require.ErrorAs(t, f.Verify(t.Context()), &differs)
+			require.Equal(t, first, differs.Key)
+			require.Equal(t, [2]int{3, stored}, [2]int{differs.Cache.Objects, differs.Backend.Objects})
+		})
+	}
+}
+
+// another returns a pod like o under another key.
+func another(key string, o *store.Object) *store.Object {
+	other := *store.As[engine.Object[pod]](o)
+	other.Key = key
+	return store.Header(&other)
 }
 
 // A comparison that Close cuts short has found nothing that its user should know.

@@ -196,6 +196,35 @@ func TestHandlerFuncs_AndFilteringHandler(t *testing.T) {
 	require.Empty(t, r.reported())
 }
 
+// A handler that calls a filter itself passes no more than objects, so that their states decide.
+func TestFilteringHandler_CalledByAHandlerGoesByTheStates(t *testing.T) {
+	var lines []string
+	f := informer.FilteringHandler[pod]{
+		Filter: func(o *informer.Object[pod]) bool { return o.Value.Node == "n1" },
+		Handler: informer.HandlerFuncs[pod]{
+			AddFunc:    func(o *informer.Object[pod], _ bool) { lines = append(lines, "add "+o.Key) },
+			UpdateFunc: func(_, o *informer.Object[pod]) { lines = append(lines, "update "+o.Key) },
+			DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
+		},
+	}
+	on := func(key, node string) *informer.Object[pod] {
+		o := &informer.Object[pod]{Value: pod{Name: key, Node: node}}
+		o.Key = key
+		return o
+	}
+	for _, node := range []string{"n1", "n2"} {
+		f.OnAdd(on("added on "+node, node), false)
+		f.OnDelete(informer.Deleted[pod]{Key: "gone on " + node, Last: on("gone", node), Known: true})
+		for _, before := range []string{"n1", "n2"} {
+			f.OnUpdate(on(before+" to "+node, before), on(before+" to "+node, node))
+		}
+	}
+	f.OnDelete(informer.Deleted[pod]{Key: "unknown"})
+	require.Equal(t, []string{
+		"add added on n1", "delete gone on n1", "update n1 to n1", "add n2 to n1", "delete n1 to n2", "delete unknown",
+	}, lines)
+}
+
 // What the handler behind a filter was given decides what it is told of, though it was slow and
 // its changes were merged: an object may have changed before its deletion.
 func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.T) {
