@@ -56,7 +56,7 @@ func ExampleReport_WriteJSON() {
 
 func ExampleReport_WriteText() {
 	r := &report.Report{
-		Scenario: "kubelets", Load: 20, Took: 20.5,
+		Scenario: "kubelets", Load: 20, Took: 20.5, Groups: []report.Group{{Kind: "watchers", Name: "kubelet"}},
 		Assertions: []report.Assertion{{Text: "lost = 0", Value: 2}},
 	}
 	var file strings.Builder
@@ -70,7 +70,7 @@ func ExampleReport_WriteText() {
 		}
 	}
 	// Output:
-	// took       20s of load, 20.5s until all was read
+	// took       20s of load, 20.5s until watchers had their last event
 	// FAILED     lost = 0                 it is 2
 }
 

@@ -198,7 +198,7 @@ func TestPage_HasTheVerdict(t *testing.T) {
 	r.Assertions = r.Assertions[1:]
 	require.Contains(t, htmlOf(t, r), `class="badge passed"`)
 	require.NotContains(t, htmlOf(t, r), `</span></h2>`, "nothing failed")
-	require.Contains(t, htmlOf(t, r), "5s of load, 5.5s until all was read<")
+	require.Contains(t, htmlOf(t, r), "5s of load, 5.5s until watchers had their last event<")
 	r.Interrupted, r.Assertions = true, nil
 	require.Contains(t, htmlOf(t, r), `class="badge interrupted"`)
 	require.Contains(t, htmlOf(t, r), "5s of load, then it was stopped: the figures are of what ran so far, and nothing is asserted")

@@ -27,8 +27,8 @@ type Report struct {
 	Build    Build  `json:"build"`
 
 	// Started is when the load began, or when the run began if it was stopped
-	// before. Load is how long the load lasted, Took how long it took until
-	// watchers had read all events.
+	// before. Load is how long the load lasted, Took how long it took until a watcher
+	// received the last event; at least Load.
 	Started time.Time `json:"started"`
 	Load    float64   `json:"load"`
 	Took    float64   `json:"took"`

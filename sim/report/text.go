@@ -40,15 +40,20 @@ func (t *text) head(r *Report) {
 	t.line("took", "%s", r.ran())
 }
 
-// ran returns how long the run took.
+// ran returns how long the run took. Informers and object caches may have read on after the last
+// event of a watcher.
 func (r *Report) ran() string {
+	took := Seconds(r.Load) + " of load"
 	if r.Interrupted {
-		return fmt.Sprintf("%s of load, then it was stopped", Seconds(r.Load))
+		return took + ", then it was stopped"
+	}
+	if slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Kind == "watchers" }) {
+		took += fmt.Sprintf(", %s until watchers had their last event", Seconds(r.Took))
 	}
 	if r.Metrics["unread"]+r.Metrics["stale"] > 0 {
-		return fmt.Sprintf("%s of load, %s in all, and not everything was read", Seconds(r.Load), Seconds(r.Took))
+		took += ", and not everything was read"
 	}
-	return fmt.Sprintf("%s of load, %s until all was read", Seconds(r.Load), Seconds(r.Took))
+	return took
 }
 
 func (t *text) rates(r *Report) {
