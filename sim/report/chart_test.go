@@ -207,6 +207,22 @@ func TestCharts_ShowSeveralStages(t *testing.T) {
 	require.NotContains(t, drawings(t, r)["latency"].text, "none at any time", "the longest are there")
 }
 
+// Watchers that follow the engine show no watch, of which the charts would say that none was behind
+// at any time.
+func TestCharts_LeaveOutHowFarWatchesAreBehindWithoutAny(t *testing.T) {
+	r := sample()
+	all := drawings(t, r)
+	require.Contains(t, all, "lag")
+	require.Contains(t, all, "stalled")
+	for i := range r.Samples {
+		r.Samples[i].Watches = 0
+	}
+	without := drawings(t, r)
+	require.NotContains(t, without, "lag")
+	require.NotContains(t, without, "stalled")
+	require.Len(t, without, len(all)-2)
+}
+
 // A fault that happens several times has one lane, and is named once where the pointer is.
 func TestCharts_ShowARepeatedFaultOnce(t *testing.T) {
 	r := sample()

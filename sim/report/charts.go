@@ -11,17 +11,19 @@ type gauge struct {
 	id, title, about, unit string
 	of                     func(*Sample) float64
 	format                 func(float64) string
+	// ofWatches is set if it is measured of open watches.
+	ofWatches bool
 }
 
 var gauges = []gauge{
-	{"writes", "Writes per second", "that succeeded", "writes per second", func(s *Sample) float64 { return s.WriteRate }, Number[float64]},
-	{"deliveries", "Deliveries per second", "events handed to consumers", "events per second", func(s *Sample) float64 { return s.DeliveryRate }, Number[float64]},
-	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }, Number[float64]},
-	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }, Number[float64]},
-	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }, Memory},
-	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }, func(y float64) string { return percent(y / 100) }},
-	{"timers", "Late timers", "how late the machine was at most with a timer, which adds to latencies", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }, func(y float64) string { return Seconds(y / 1000) }},
-	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }, Number[float64]},
+	{"writes", "Writes per second", "that succeeded", "writes per second", func(s *Sample) float64 { return s.WriteRate }, Number[float64], false},
+	{"deliveries", "Deliveries per second", "events handed to consumers", "events per second", func(s *Sample) float64 { return s.DeliveryRate }, Number[float64], false},
+	{"lag", "Lag", "events that the watcher farthest behind was behind", "events", func(s *Sample) float64 { return float64(s.Lag) }, Number[float64], true},
+	{"stalled", "Stalled watchers", "farther behind than their buffer", "watchers", func(s *Sample) float64 { return float64(s.Stalled) }, Number[float64], true},
+	{"heap", "Heap", "objects, dead ones too until they are collected", "", func(s *Sample) float64 { return float64(s.Heap) }, Memory, false},
+	{"others", "Other programs", "what other programs and other machines used of the processors", "% of the processors", func(s *Sample) float64 { return 100 * s.Others }, func(y float64) string { return percent(y / 100) }, false},
+	{"timers", "Late timers", "how late the machine was at most with a timer, which adds to latencies", "milliseconds", func(s *Sample) float64 { return 1000 * s.TimerLate }, func(y float64) string { return Seconds(y / 1000) }, false},
+	{"goroutines", "Goroutines", "of the engine and of the load", "goroutines", func(s *Sample) float64 { return float64(s.Goroutines) }, Number[float64], false},
 }
 
 // charts returns all charts of a report.
@@ -31,8 +33,11 @@ func (r *Report) charts() []chart {
 	}
 	x := elapsed(r.Samples[len(r.Samples)-1].At)
 	all := []chart{r.latencyOverTime(x), r.latencyByPercentile()}
+	watches := slices.ContainsFunc(r.Samples, func(s Sample) bool { return s.Watches > 0 })
 	for _, g := range gauges {
-		all = append(all, r.gauge(g, x))
+		if watches || !g.ofWatches {
+			all = append(all, r.gauge(g, x))
+		}
 	}
 	if len(r.Faults) > 0 {
 		all = append(all, r.faultsOverTime(x))

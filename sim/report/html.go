@@ -14,7 +14,7 @@ var pageSource string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"seconds": Seconds, "memory": Memory, "number": Number[float64],
-	"latency": Group.latency, "behind": Watcher.behind,
+	"latency": Group.latency, "behind": Watcher.behind, "ofWatcher": Watcher.latency,
 	"count": func(n any) string { return Number(toFloat(n)) },
 	"short": short, "when": formatTime,
 	"lasts": func(f Fault) bool { return f.Until > f.At },

@@ -116,6 +116,7 @@ func TestPage_HasATableOfEachPart(t *testing.T) {
 	r := sample()
 	r.Groups[0].Measured, r.Groups[0].P99, r.Groups[0].Max = 1, 0.002, 0.003
 	r.Worst[0].Reconnects, r.Worst[0].Relists = 1234, 5
+	r.Worst = append(r.Worst, report.Watcher{Name: "a-2"})
 	r.Metrics["p50"], r.Metrics["deliveries/s"] = 0.001, 50_000
 	page := htmlOf(t, r)
 	tables := rows(t, page)
@@ -132,6 +133,7 @@ func TestPage_HasATableOfEachPart(t *testing.T) {
 	require.Equal(t, []string{
 		"watcher | events | most behind | mean latency | max latency | lost | reconnects | relists | remarks",
 		"a-1 | 5,000 | 70 | 10ms | 100ms | 2 | 1,234 | 5 | unread, expired",
+		"a-2 | 0 | 0 | – | – | 0 | 0 | 0 | ",
 	}, tables["Worst watchers"])
 	require.Equal(t, []string{
 		"fault | kind | at | for | calls or watchers struck", "break | break | 1s | at once | 1", "slow | delay | 2s | 1.5s | 1,200",

@@ -137,7 +137,7 @@ type Watcher struct {
 	Unread    bool   `json:"unread,omitempty"`
 	// Lag is the most events that the watcher was behind when it was sampled. It is
 	// not measured if Follows is set: the watcher follows the engine, and does not show its
-	// watch. Max and Mean are its latency.
+	// watch. Max and Mean are its latency, zero if none was measured.
 	Lag        uint64  `json:"lag"`
 	Follows    bool    `json:"follows,omitempty"`
 	Max        float64 `json:"max"`

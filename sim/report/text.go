@@ -130,7 +130,7 @@ func (t *text) worst(r *Report) {
 	fmt.Fprintf(t, "\n%-22s %12s %7s %9s %9s %7s\n", "worst watchers", "events", "behind", "mean", "max", "lost")
 	for _, w := range r.Worst[:min(worstShown, len(r.Worst))] {
 		t.row(fmt.Sprintf("%-22s %12s %7s %9s %9s %7s", w.Name, Number(w.Delivered), w.behind(),
-			Seconds(w.Mean), Seconds(w.Max), Number(w.Lost)), w.Remarks())
+			w.latency(w.Mean), w.latency(w.Max), Number(w.Lost)), w.Remarks())
 	}
 }
 
@@ -140,6 +140,14 @@ func (w Watcher) behind() string {
 		return unmeasured
 	}
 	return Number(w.Lag)
+}
+
+// latency returns one of the watcher's latencies as text.
+func (w Watcher) latency(seconds float64) string {
+	if w.Max == 0 { // no event takes no time at all
+		return unmeasured
+	}
+	return Seconds(seconds)
 }
 
 // Remarks returns remarks about a watcher, such as "unread, expired".

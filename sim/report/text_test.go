@@ -113,7 +113,7 @@ watchers a                  50      250,000         –         –         – 
 
 worst watchers               events  behind      mean       max    lost
 a-1                           5,000      70      10ms     100ms       2  unread, expired
-a-2                               0       –        0s        0s       0  panicked
+a-2                               0       –         –         –       0  panicked
 
 faults
          1s  break: struck 1
