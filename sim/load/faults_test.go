@@ -16,7 +16,7 @@ func TestFaults_ThatStruckNothingAreReported(t *testing.T) {
 		Objects: scenario.Objects{Count: 10},
 		Writers: []scenario.Writer{{Rate: 100}},
 		Watchers: []scenario.Watcher{
-			{Name: "idle", Consumer: scenario.Handler, Key: "nothing"}, {Name: "busy", Count: 2, Consumer: scenario.Handler},
+			{Name: "idle", Consumer: scenario.Handler, Key: "ns-0/obj-10"}, {Name: "busy", Count: 2, Consumer: scenario.Handler},
 		},
 		Faults: []scenario.Fault{
 			{Name: "in vain", Kind: scenario.FaultPanic, Group: "idle", At: time.Second, Every: time.Second},

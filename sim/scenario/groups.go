@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -261,8 +262,24 @@ var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
 // Key returns the key of the nth object.
 func (o Objects) Key(n int) string {
-	return fmt.Sprintf("ns-%d/obj-%d", n%max(1, o.Namespaces), n)
+	return fmt.Sprintf("%s/obj-%d", o.namespace(n), n)
 }
+
+// isKey reports whether it is the key of some nth object.
+func (o Objects) isKey(key string) bool {
+	_, number, _ := strings.Cut(key, "/obj-")
+	n, err := strconv.Atoi(number)
+	return err == nil && n >= 0 && key == o.Key(n)
+}
+
+// isPath reports whether it is a namespace, or the key of some nth object.
+func (o Objects) isPath(path string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(path, "ns-"))
+	return err == nil && n >= 0 && n < max(1, o.Namespaces) && path == o.namespace(n) || o.isKey(path)
+}
+
+// namespace returns the namespace of the nth object.
+func (o Objects) namespace(n int) string { return "ns-" + strconv.Itoa(n%max(1, o.Namespaces)) }
 
 // Value returns the nth value of a field or label.
 func Value(name string, n int) string { return name + "-" + strconv.Itoa(n) }
@@ -298,7 +315,7 @@ func (o Objects) value(name string, i int) (value string, known bool) {
 	case name == "i":
 		return strconv.Itoa(i), true
 	case name == "namespace":
-		return "ns-" + strconv.Itoa(i%max(1, o.Namespaces)), true
+		return o.namespace(i), true
 	case name == "key" && o.Count > 0:
 		return o.Key(i % o.Count), true
 	case o.Fields[name] > 0:

@@ -59,19 +59,19 @@ func TestPlan_FillsTemplatesInForEachMember(t *testing.T) {
 		Objects:   scenario.Objects{Count: 3, Namespaces: 2, Fields: map[string]int{"node": 2}, Labels: map[string]int{"app": 3}},
 		Watchers:  []scenario.Watcher{{Labels: "app={app}", Fields: "node={node}"}, {Key: "{key}"}},
 		Readers:   []scenario.Reader{{Rate: 1, Labels: "app={app}", Fields: "node={node}", Prefix: "{namespace}"}},
-		Informers: []scenario.Informer{{Prefix: "{namespace}/part-{i}"}},
+		Informers: []scenario.Informer{{Prefix: "{namespace}/obj-{i}"}},
 	}
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
 	require.Equal(t, scenario.Selection{Labels: "app=app-1", Fields: "node=node-0"}, plan.Select(plan.Watchers[0], 4))
 	require.Equal(t, scenario.Selection{Key: "ns-1/obj-1"}, plan.Select(plan.Watchers[1], 4))
 	require.Equal(t, scenario.Selection{Labels: "app=app-2", Fields: "node=node-1", Prefix: "ns-1"}, plan.SelectRead(plan.Readers[0], 5))
-	require.Equal(t, scenario.Selection{Prefix: "ns-0/part-6"}, plan.SelectInformer(plan.Informers[0], 6))
+	require.Equal(t, scenario.Selection{Prefix: "ns-0/obj-6"}, plan.SelectInformer(plan.Informers[0], 6))
 
 	s.Objects.Namespaces = 0
 	plan, err = s.Resolve(scenario.Options{})
 	require.NoError(t, err)
-	require.Equal(t, scenario.Selection{Prefix: "ns-0/part-1"}, plan.SelectInformer(plan.Informers[0], 1), "there is one namespace")
+	require.Equal(t, scenario.Selection{Prefix: "ns-0/obj-1"}, plan.SelectInformer(plan.Informers[0], 1), "there is one namespace")
 	require.Equal(t, scenario.Selection{Key: "ns-0/obj-1"}, plan.Select(plan.Watchers[1], 1))
 }
 
@@ -85,8 +85,8 @@ func TestExplain_GivesAScenario(t *testing.T) {
 	for _, text := range []string{
 		"writers: [{rate: 1000000, mix: {update: 1000000000, create: 0.00001}}]",
 		"watchers: [{}]\nfaults: [{kind: fail, when: {probability: 0.00000001}}]",
-		`{name: "a\nb: c", about: "\t\r\n a\n", watchers: [{prefix: "a\nb: c"}], faults: [{kind: break, name: "a\nb: c"}]}`,
-		`{name: "\r", about: "\n", watchers: [{prefix: "\ta\t"}, {labels: "\n"}], assert: ["lost\n=\t0\r"]}`,
+		`{name: "a\nb: c", about: "\t\r\n a\n", objects: {fields: {a: 2}}, watchers: [{fields: "a!=a\nb: c"}], faults: [{kind: break, name: "a\nb: c"}]}`,
+		`{name: "\r", about: "\n", objects: {fields: {a: 2}}, watchers: [{fields: "a!=\ta\t"}, {labels: "\n"}], assert: ["lost\n=\t0\r"]}`,
 		`{name: ".nan", about: "-.inf", watchers: [{}], faults: [{kind: break, name: ".Inf"}]}`,
 		`{name: "? a", about: "? is it slow", watchers: [{}], faults: [{kind: break, name: "? "}]}`,
 		"objects: {fields: {a: 2}, index: []}\nwatchers: [{}]",

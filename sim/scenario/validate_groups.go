@@ -189,17 +189,22 @@ func (c *checker) selection(at string, sel Selection, s *Scenario) {
 			c.fieldNames(at+".fields", parsed, s)
 		}
 	}
-	c.path(at+".prefix", sel.Prefix, s)
-	c.path(at+".key", sel.Key, s)
+	c.path(at+".prefix", sel.Prefix, s, Objects.isPath)
+	c.path(at+".key", sel.Key, s, Objects.isKey)
 }
 
-// path checks that a path, filled in for the first member of the group, is valid.
-func (c *checker) path(field, path string, s *Scenario) {
+// path checks that a path, filled in for the first member of the group, is valid, and that it can
+// select something. Objects of a trace have other keys.
+func (c *checker) path(field, path string, s *Scenario, selects func(Objects, string) bool) {
 	if path == "" || !c.template(field, path, s.Objects) {
 		return
 	}
-	if err := store.ValidateKey(s.Objects.fill(path, 0)); err != nil {
+	filled := s.Objects.fill(path, 0)
+	if err := store.ValidateKey(filled); err != nil {
 		c.wrong(field, fmt.Sprintf("%s is not a valid key: %s", quoted(path), shortened(err.Error(), maxForeign)), `write it like "{namespace}" or "{key}"`)
+	} else if !s.replays() && !selects(s.Objects, filled) {
+		fix := fmt.Sprintf("keys are %s, %s and so on, and {namespace} stands for each namespace in turn", s.Objects.Key(0), s.Objects.Key(1))
+		c.wrong(field, fmt.Sprintf("no object is selected: none is at %s", quoted(filled)), fix)
 	}
 }
 
