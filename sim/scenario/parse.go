@@ -126,8 +126,11 @@ func yamlError(err error) *Error {
 	var placed yaml.Error
 	switch {
 	case errors.As(err, &syntax):
-		if e.Problem = syntax.Message; strings.HasPrefix(e.Problem, "mapping key ") {
+		switch e.Problem = syntax.Message; {
+		case strings.HasPrefix(e.Problem, "mapping key "):
 			e.Fix = "keep one of them"
+		case strings.Contains(e.Problem, "'\t'"), strings.HasPrefix(e.Problem, "tab character"):
+			e.Problem, e.Fix = "there is a tab where only spaces may be", "write spaces in its place"
 		}
 	case errors.As(err, &mismatch):
 		e.Problem = quoted(mismatch.Token.Value) + " is not " + kindName(mismatch.DstType)
