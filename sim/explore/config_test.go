@@ -163,6 +163,26 @@ func TestPlay_RefusesToListAgainWhereThereAreTransactions(t *testing.T) {
 	}
 }
 
+// Storage whose state the engine shares would show a transaction in part, and each of its changes takes
+// real time.
+func TestPlay_RefusesTransactionsThatStorageCannotHave(t *testing.T) {
+	transact := func(n int) []script.Step { return []script.Step{{Do: script.Transact, N: n}} }
+	for field, s := range map[string]script.Scenario{
+		"Steps[0].Do": {Steps: transact(1)},
+		"Steps[0].Meanwhile.Do": {Steps: []script.Step{
+			{Do: script.Get, Turns: script.Unlimited, Meanwhile: &script.Step{Do: script.Transact}},
+		}},
+		"Steps[0].N": {Setup: script.Setup{Transactions: true}, Steps: transact(math.MaxInt)},
+	} {
+		_, err := Play(Things(), s)
+		requireField(t, field, err)
+		s.Setup.Transactions, s.Setup.BookmarkPeriod, s.Steps[0].N = true, time.Second, 3
+		finding, err := Play(Things(), s)
+		require.NoError(t, err)
+		require.Nil(t, finding)
+	}
+}
+
 // The clock cannot show more than 292 years, and each passing takes real time.
 func TestPlay_RefusesToLetMoreTimePassThanAYear(t *testing.T) {
 	const year = 365 * 24 * time.Hour

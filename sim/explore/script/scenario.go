@@ -208,7 +208,7 @@ const (
 	// of that revision.
 	Race
 	// Transact makes up to N+2 changes of different keys at one revision, in storage
-	// itself.
+	// itself. It requires [Setup].Transactions, and an N of at most 100,000.
 	Transact
 	// Turns lets the engine have N turns, and Settle all there are.
 	Turns

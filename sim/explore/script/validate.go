@@ -9,10 +9,12 @@ import (
 )
 
 // maxTime is the most time that may pass in a scenario, and the largest correction of the clock:
-// the virtual clock ends after 292 years. maxPasses is how often a step may let time pass.
+// the virtual clock ends after 292 years. maxPasses is how often a step may let time pass, and
+// maxChanges how many changes a transaction may have beyond two.
 const (
-	maxTime   = 365 * 24 * time.Hour
-	maxPasses = 100_000
+	maxTime    = 365 * 24 * time.Hour
+	maxPasses  = 100_000
+	maxChanges = 100_000
 )
 
 // maxBookmarkPeriod is the longest time between two bookmarks: at its end a world waits for one that long.
@@ -74,12 +76,16 @@ func (s *Step) validate(field string, setup *Setup) error {
 		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %v; give one of the verbs, such as Write", s.Do)}
 	case setup.Transactions && slices.Contains(relistVerbs, s.Do):
 		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %q, which makes the engine list again, as it must not with Setup.Transactions; leave out one", s.Do)}
+	case !setup.Transactions && s.Do == Transact:
+		return &engine.ConfigError{Field: field + ".Do", Problem: fmt.Sprintf("is %q, which storage has only with Setup.Transactions; set that", s.Do)}
 	case s.N < 0:
 		return &engine.ConfigError{Field: field + ".N", Problem: "is negative; give a number of what the verb says, or zero"}
 	case s.N == 0 && s.Do.counts():
 		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is zero; a %q step needs the number of events, objects or calls", s.Do)}
 	case s.N > maxPasses && s.Do == Pass:
 		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is %d; let time pass at most %d times, each for longer", s.N, maxPasses)}
+	case s.N > maxChanges && s.Do == Transact:
+		return &engine.ConfigError{Field: field + ".N", Problem: fmt.Sprintf("is %d; give a transaction at most %d changes", s.N, maxChanges)}
 	case s.For < 0 && s.Do != Jump:
 		return &engine.ConfigError{Field: field + ".For", Problem: "is negative, but only the clock's Jump goes back"}
 	case s.For < -maxTime || s.For > maxTime, s.Do == Pass && s.N > 0 && s.For > maxTime/time.Duration(s.N):
