@@ -109,6 +109,18 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, finding)
 
+	// A window that keeps everything, whatever its size.
+	everything := script.Scenario{Setup: script.Setup{
+		BookmarkPeriod: time.Second, Window: engine.Window{MinEvents: math.MaxInt, MaxEvents: math.MaxInt, MaxBytes: 1},
+	}}
+	for seed := range uint64(10) {
+		everything.Steps = append(everything.Steps, script.Step{Do: script.Write, Seed: seed})
+	}
+	everything.Steps = append(everything.Steps, script.Step{Do: script.Settle}, script.Step{Do: script.Write, Seed: 10})
+	finding, err = Play(Things(), everything)
+	require.NoError(t, err)
+	require.Nil(t, finding)
+
 	uncached := script.Setup{BookmarkPeriod: time.Second, Uncached: true}
 	for field, s := range map[string]script.Scenario{
 		"Setup.BookmarkPeriod": {

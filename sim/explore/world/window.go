@@ -22,7 +22,7 @@ func (w *World[T]) judgeWindow() {
 	if most := max(limits.MaxEvents, limits.MinEvents+limits.ChunkSize); s.WindowEvents > most {
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d events, the most are %d", s.WindowEvents, most))
 	}
-	if s.WindowBytes > limits.MaxBytes && s.WindowEvents > limits.MinEvents+limits.ChunkSize {
+	if s.WindowBytes > limits.MaxBytes && s.WindowEvents-limits.ChunkSize > limits.MinEvents { // which may be the most that an int holds
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d bytes, the most are %d", s.WindowBytes, limits.MaxBytes))
 	}
 	if w.rewinding { // it may be a window of another history
