@@ -1,6 +1,7 @@
 package prommetrics
 
 import (
+	"bytes"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,5 +20,22 @@ func Handler(of ...prometheus.Collector) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}), nil
+	made := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := page{header: w.Header(), code: http.StatusOK}
+		made.ServeHTTP(&p, r)
+		w.WriteHeader(p.code)
+		_, _ = w.Write(p.text.Bytes()) // a client that is gone needs no page
+	}), nil
 }
+
+// page is an answer that is sent once it is whole: clients that read slowly would keep others from having one made.
+type page struct {
+	header http.Header
+	code   int
+	text   bytes.Buffer
+}
+
+func (p *page) Header() http.Header            { return p.header }
+func (p *page) WriteHeader(code int)           { p.code = code }
+func (p *page) Write(text []byte) (int, error) { return p.text.Write(text) }
