@@ -248,10 +248,14 @@ func (r *run) begin() {
 // openWatchers starts the watchers and waits until those without a start time have opened
 // their watches.
 func (r *run) openWatchers(ctx context.Context, living *sync.WaitGroup) error {
-	if newest, ok := r.ledger.Newest(); ok {
-		if err := caughtup.Wait(ctx, r.engine, newest.Revision); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("waiting for the engine to have the initial objects: %w", err)
-		}
+	// Without objects, too: before the engine has listed it is at no revision, from which a watcher
+	// whose watch ends before its first event could resume.
+	newest, err := r.storage.Revision(ctx)
+	if err == nil {
+		err = caughtup.Wait(ctx, r.engine, newest)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("waiting for the engine to have the initial objects: %w", err)
 	}
 	var opening sync.WaitGroup
 	for w := range r.everyWatcher() {

@@ -119,7 +119,6 @@ func TestLatency_CountsFromWhenAWatcherWantsToWatch(t *testing.T) {
 	require.Equal(t, int64(1), w.latencyCount)
 }
 
-// The largest groups over the longest times are spread evenly, too.
 // What is stored while a watcher is away, since it wants to be, is not late.
 func TestLatency_LeavesOutWhatWasStoredWhileAWatcherWasAway(t *testing.T) {
 	const away = 5 * time.Millisecond
@@ -136,6 +135,7 @@ func TestLatency_LeavesOutWhatWasStoredWhileAWatcherWasAway(t *testing.T) {
 	}
 }
 
+// The largest groups over the longest times are spread evenly, too.
 func TestWatchers_StartOneAfterTheOther(t *testing.T) {
 	for _, spec := range []scenario.Watcher{
 		{Count: 4, Start: time.Second, Spread: 2 * time.Second},
@@ -146,6 +146,19 @@ func TestWatchers_StartOneAfterTheOther(t *testing.T) {
 			w := &watcher{group: g, number: part * spec.Count / 4}
 			require.Equal(t, spec.Start+time.Duration(part)*spec.Spread/4, w.starts())
 		}
+	}
+}
+
+// A watcher whose watch ends before its first event resumes from where it began.
+func TestWatchers_LoseNothingBeforeTheirFirstEvent(t *testing.T) {
+	for range 20 {
+		rep := inBubble(t, brief(t, &scenario.Scenario{ // without objects, of which the engine would have to have the last
+			Writers:  []scenario.Writer{{Rate: 1000, Mix: scenario.Mix{Emit: 1}, Start: time.Second}},
+			Watchers: []scenario.Watcher{{Consumer: scenario.Handler}},
+			Faults:   []scenario.Fault{{Kind: scenario.FaultPanic}},
+		}))
+		require.Equal(t, 1.0, rep.Metrics["panicked"])
+		require.Zero(t, rep.Metrics["lost"])
 	}
 }
 
