@@ -95,6 +95,7 @@ func TestCompare_TellsAChangeFromNoise(t *testing.T) {
 	_, text := compare(t, before, side(0.020, 0.021, 0.022, 0.023, 0.024, 0.025))
 	require.Contains(t, text, "p99                12.5ms ± 20%         22.5ms ± 11%        +80.0 %  p=0.002\n")
 	require.NotContains(t, text, "cannot tell")
+	require.Contains(t, text, "\nmetric             before                after               change\n")
 
 	same := change(t, before, side(0.0105, 0.0115, 0.0125, 0.0135, 0.0145, 0.0155))
 	require.Equal(t, report.Noise, same.Evidence)
