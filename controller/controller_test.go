@@ -62,6 +62,22 @@ func TestController_TriesAgainAfterGrowingDelays(t *testing.T) {
 	require.Equal(t, [2]uint64{1, 3}, [2]uint64{f.Stats().Reconciled, f.Stats().Failed})
 }
 
+func TestController_HasALimiterIfItIsGivenNone(t *testing.T) {
+	var logs bytes.Buffer
+	f := newFixtureOn(t, engine.HostConfig{Logger: slog.New(slog.NewTextHandler(&logs, nil))}, func(c *controller.Config[Pod]) {
+		c.Limiter, c.OnError = nil, nil
+	})
+	f.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }
+	f.put("a", "1")
+	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
+	var seen []string
+	for range 35 {
+		seen = append(seen, f.pass(time.Millisecond)...)
+	}
+	require.Equal(t, []string{"ns/a 1 5ms", "ns/a 1 15ms", "ns/a 1 35ms"}, seen)
+	require.Equal(t, 4, bytes.Count(logs.Bytes(), []byte("\n")), "each failure, and nothing else:\n%s", &logs)
+}
+
 func TestController_GivesUpUntilTheObjectChanges(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) { c.MaxAttempts = 2 })
 	f.reconcile = func(string) (controller.Result, error) { return controller.Result{}, errBroken }

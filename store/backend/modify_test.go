@@ -113,13 +113,26 @@ func TestPreconditions_AbsentWritesOnlyWhereThereIsNothing(t *testing.T) {
 	})
 	t.Run("contradictions", func(t *testing.T) {
 		f := newFixture(t)
-		both := backend.Preconditions{Absent: true, Revision: 1}
-		_, modify := f.modify(backend.Change{Draft: newPod("p", "v2")}, backend.ModifyOptions{Preconditions: both})
-		_, update := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{Preconditions: both})
-		_, deletion := f.Delete(f.ctx, "p", backend.DeleteOptions{Preconditions: absent})
-		for _, err := range []error{modify, update, deletion} {
-			require.ErrorIs(t, err, usercode.ErrConfig)
-			require.ErrorContains(t, err, "Absent")
+		for _, both := range []backend.Preconditions{{Absent: true, Revision: 1}, {Absent: true, UID: 1}} {
+			_, modify := f.modify(backend.Change{Draft: newPod("p", "v2")}, backend.ModifyOptions{Preconditions: both})
+			_, update := f.GuaranteedUpdate(f.ctx, "p", nil, backend.UpdateOptions{Preconditions: both})
+			_, deletion := f.Delete(f.ctx, "p", backend.DeleteOptions{Preconditions: absent})
+			for _, err := range []error{modify, update, deletion} {
+				require.ErrorIs(t, err, usercode.ErrConfig)
+				require.ErrorContains(t, err, "Absent")
+			}
 		}
 	})
+}
+
+// A caller that writes many objects learns from the error which one is not as it was meant.
+func TestPreconditions_ErrorNamesTheObject(t *testing.T) {
+	f := newFixture(t)
+	o := f.create("p", "v1")
+	for _, p := range []backend.Preconditions{{Absent: true}, {UID: o.Created + 1}, {Revision: o.Revision + 1}} {
+		_, err := f.modify(backend.Change{Draft: newPod("p", "v2")}, backend.ModifyOptions{Preconditions: p})
+		var failed *store.PreconditionError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, "p", failed.Key)
+	}
 }
