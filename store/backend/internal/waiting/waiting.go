@@ -64,7 +64,6 @@ func (f *Follower) Fail(err error) error {
 func (f *Follower) Close(lock sync.Locker, l *List) {
 	lock.Lock()
 	l.remove(f)
-	f.slot = closed
 	lock.Unlock()
 	_ = f.Fail(store.ErrClosed)
 }
@@ -82,17 +81,16 @@ func (l *List) Add(f *Follower) {
 	}
 }
 
-// remove makes f wait no longer; it may not have been waiting.
+// remove takes out f, if it waits. It never waits again.
 func (l *List) remove(f *Follower) {
-	if f.slot < 0 {
-		return
+	if f.slot >= 0 {
+		last := len(l.followers) - 1
+		l.followers[f.slot] = l.followers[last]
+		l.followers[f.slot].slot = f.slot
+		l.followers[last] = nil
+		l.followers = l.followers[:last]
 	}
-	last := len(l.followers) - 1
-	l.followers[f.slot] = l.followers[last]
-	l.followers[f.slot].slot = f.slot
-	l.followers[last] = nil
-	l.followers = l.followers[:last]
-	f.slot = notWaiting
+	f.slot = closed
 }
 
 // Take removes and returns all waiting followers. It does not allocate, and neither does
