@@ -402,3 +402,31 @@ func TestRef_OfAStoppedActorKeepsNeitherItsBehaviorNorItsMessages(t *testing.T) 
 		})
 	}
 }
+
+// Nothing of a child stays behind in its parent, so that one which spawns children for ever does not grow.
+func TestRef_OfAChildThatHasStoppedIsGarbage(t *testing.T) {
+	for _, spawn := range []string{"stopped by its ref", "failed"} {
+		t.Run(spawn, func(t *testing.T) {
+			sys, seeded := newSeeded(t, actors.SystemConfig{})
+			parent := spawnProbe(sys, &probe{journal: new(journal), name: "parent", directive: actors.Stop}, actors.Options{})
+			var children []weak.Pointer[actors.Ref[*heavy]]
+			for range 3 {
+				parent.Tell(run("", func(ctx *actors.Context) {
+					child := actors.Spawn(ctx, "child", func() actors.Behavior[*heavy] { return new(heavy) }, actors.Options{})
+					children = append(children, weak.Make(child))
+					if spawn == "failed" {
+						child.Tell(&heavy{bad: true})
+					} else {
+						child.Stop()
+					}
+				}))
+				seeded.Run()
+			}
+			require.Equal(t, 1, sys.Actors())
+			runtime.GC()
+			for i, child := range children {
+				require.True(t, child.Value() == nil, "child %d is kept", i)
+			}
+		})
+	}
+}
