@@ -159,3 +159,12 @@ func TestRound_ThatFailsIsMadeUpForByAnyMessage(t *testing.T) {
 	f.executor.Run()
 	f.has(byLabel, 3)
 }
+
+func TestRound_CountsTheEventsThatItReads(t *testing.T) {
+	f := newFixture(t)
+	f.write(2, 3)
+	require.EqualValues(t, 2, f.stats.Events.Load(), "without a watch")
+	f.selecting(store.FilterOptions{Key: "b"})
+	f.write(4, 5, 6)
+	require.EqualValues(t, 5, f.stats.Events.Load(), "whether or not they are for a watch")
+}

@@ -1,6 +1,7 @@
 package watcher_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,20 @@ func readAll(t *testing.T, watch *watcher.Watch) (got []string) {
 			got = append(got, ev.String())
 		}
 	}
+}
+
+// Each event of the difference stands for one that has left the window.
+func TestWatch_ConflationThatLeavesNothingOutTellsOfNoGap(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
+	for n := range 10 {
+		w.rounds(1, fmt.Sprintf("create k%d", n))
+	}
+	got := readAll(t, watch)
+	require.Len(t, got, 10)
+	require.Contains(t, got, "ADDED k9@10 conflated")
+	require.Zero(t, watch.Lost())
+	w.rounds(1, "emit x")
+	require.Equal(t, []string{"EMITTED x@11"}, readAll(t, watch))
 }
 
 // leaveNoDifference has the watch, whose buffer must be two, lose objects that come and go.
