@@ -64,7 +64,7 @@ func (w *Watch) takeUnderLock() (events []store.Event, held bool, rest func(), e
 		// A later publication, or request for a bookmark, finds the watch waiting;
 		// looking once more finds an earlier one.
 		w.flags.set(waiting)
-		if w.flags.has(bookmarkDue) || !w.reading() || !w.cur.exhausted(w.feed.Load()) {
+		if w.flags.has(bookmarkDue) || !w.cur.exhausted(w.feed.Load()) {
 			events, rest = w.read()
 		}
 	}
