@@ -113,9 +113,14 @@ func TestServe_AReplicaReadsTheDefinitionsOfItsOrigin(t *testing.T) {
 		require.Equal(t, [][]any{{"a", float64(3)}}, rows)
 		require.Contains(t, warning, "gadgets are old")
 	}
+	columns, rows, _ := table(t, origin+definitionsPath)
+	require.Contains(t, columns, "Versions")
+	replicated, replicatedRows, _ := table(t, replica+definitionsPath)
+	require.Equal(t, columns, replicated)
+	require.Equal(t, rows, replicatedRows)
 	code, scaled := call(t, "PUT", replica+gadgetsPath+"/a/scale", "", `{"metadata":{"name":"a"},"spec":{"replicas":5}}`)
 	require.Equal(t, 200, code, scaled)
-	_, rows, _ := table(t, origin+gadgetsPath+"?fieldSelector=spec.color=red")
+	_, rows, _ = table(t, origin+gadgetsPath+"?fieldSelector=spec.color=red")
 	require.Equal(t, [][]any{{"a", float64(5)}}, rows)
 }
 

@@ -5,10 +5,16 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/watchmill/watchmill/registry"
 )
 
-// columns are those of tables of definitions, as Kubernetes has them.
+// Columns returns the columns of tables of definitions, which are those of Kubernetes, for the Columns of a
+// [registry.Config] by which a replica shows the definitions of another server. Age is not among them: set NoAge.
+func Columns() []registry.Column[unstructured.Unstructured] { return slices.Clone(columns) }
+
+// columns are what Columns returns.
 var columns = []registry.Column[object]{
 	{Name: "Scope", Type: "string", Description: "Whether the objects are in namespaces.", Value: specText("scope")},
 	{Name: "Versions", Type: "string", Description: "The versions that are served.", Value: shownVersions},

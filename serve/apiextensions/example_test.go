@@ -135,3 +135,15 @@ func ExampleNewStatic() {
 	// 200
 	// 405
 }
+
+// A replica shows the definitions of another server in the same tables.
+func ExampleColumns() {
+	config := registry.Config[unstructured.Unstructured]{
+		Kind:    registry.Kind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", ClusterScoped: true, Status: true},
+		Columns: apiextensions.Columns(), NoAge: true,
+	}
+	for _, column := range config.Columns {
+		fmt.Print(column.Name, "; ")
+	}
+	// Output: Scope; Versions; Created At; Group; Kind; ShortNames; Established;
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/remote"
+	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
 // mayFollow returns an error if another flag does not go with --upstream, or needs it.
@@ -61,7 +62,10 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 			}
 			k.definition = definition
 		}
-		k.defines = definitions != nil && s.Kind.GroupResource() == definitionResource
+		if s.Kind.GroupResource() == definitionResource {
+			k.versions[0].Columns, k.versions[0].NoAge = apiextensions.Columns(), true
+			k.defines = definitions != nil
+		}
 		all = append(all, k)
 	}
 	return all, nil
