@@ -35,9 +35,10 @@ const (
 // following serves the kinds that are defined at the origin of a replica, as their definitions come, change
 // and go. A nil following does nothing.
 type following struct {
-	data       *data
-	server     *serve.Server
-	controller *controller.Controller[object]
+	data        *data
+	server      *serve.Server
+	definitions *engine.Engine[object]
+	controller  *controller.Controller[object]
 	// kinds are those that are served, by the name of their definition. The controller has one worker, in
 	// whose calls alone it is used from the start on.
 	kinds map[string]*openKind
@@ -57,7 +58,7 @@ func (d *data) follow(server *serve.Server) (*following, error) {
 		return nil, nil
 	}
 	definitions := d.kinds[i].stores[0].Engine()
-	f := &following{data: d, server: server, kinds: map[string]*openKind{}}
+	f := &following{data: d, server: server, definitions: definitions, kinds: map[string]*openKind{}}
 	f.life, f.stop = context.WithCancel(context.Background())
 	for _, k := range d.kinds {
 		if k.definition != nil {
@@ -81,8 +82,17 @@ func (d *data) follow(server *serve.Server) (*following, error) {
 	return f, nil
 }
 
-// reconcile serves the kind of a definition as it is now, nil if it is gone.
-func (f *following) reconcile(ctx context.Context, name string, o *engine.Object[object]) (controller.Result, error) {
+// reconcile serves the kind of a definition as it is now. It reads the definition anew: a replica begins with
+// the history of its origin, so that the controller may know a state from before the definition was made.
+func (f *following) reconcile(ctx context.Context, name string, _ *engine.Object[object]) (controller.Result, error) {
+	now, err := f.definitions.List(ctx, engine.ListOptions{Key: name})
+	if err != nil {
+		return controller.Result{}, err
+	}
+	var o *engine.Object[object] // nil if it is gone
+	if len(now.Items) > 0 {
+		o = now.Items[0]
+	}
 	was := f.kinds[name]
 	if was != nil && (o == nil || o.Value.GetUID() != was.definition.GetUID()) {
 		f.remove(name, was)

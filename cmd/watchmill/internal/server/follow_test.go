@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -37,4 +38,19 @@ func TestFollowing_WaitsForWhatIsServedMeanwhile(t *testing.T) {
 	require.Equal(t, readyWithin, readyLimit(nil))
 	require.NoError(t, served.close())
 	require.NoError(t, refused.close())
+}
+
+// A replica begins with the history of its origin, of a time when there was no definition yet.
+func TestFollowing_KeepsAKindThatItsControllerDoesNotKnowYet(t *testing.T) {
+	definitions, err := registry.New(registry.Config[object]{Kind: registry.Kind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", ClusterScoped: true}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, definitions.Close()) })
+	stored, err := definitions.Create(t.Context(), *gears(t).Manifest, registry.WriteOptions{})
+	require.NoError(t, err)
+	name := stored.Value.GetName()
+	k := &openKind{kind: kind{definition: &stored.Value}}
+	f := &following{definitions: definitions.Engine(), kinds: map[string]*openKind{name: k}}
+	_, err = f.reconcile(t.Context(), name, nil)
+	require.NoError(t, err)
+	require.Same(t, k, f.kinds[name])
 }
