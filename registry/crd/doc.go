@@ -21,9 +21,9 @@
 //   - The structural schema with defaults and pruning, even of what was stored before the schema;
 //     see [registry.Conversion]. It may use nullable and x-kubernetes-preserve-unknown-fields,
 //     -int-or-string, -embedded-resource and -list-type. A write is refused whose missing fields
-//     have defaults of more than 3 MiB together, and a schema with more than 1,000 patterns.
+//     have defaults of more than 3 MiB together, and so is a schema with more than 1,000 patterns.
 //   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred
-//     errors of an object, and refuses one whose enums and alternatives would take minutes.
+//     errors of an object. One whose enums and alternatives would take minutes is refused.
 //   - Rules in CEL, if [Options].Rules evaluates them, as package registry/crd/cel does.
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Up to a hundred versions that differ in no more than their schemas, and warnings of deprecated ones.

@@ -97,6 +97,12 @@
 // Servers can disagree about a definition, if they are of two releases or have other kinds of their
 // own. Then they change its status every ten seconds.
 //
+// # Security
+//
+// Permit only clients that are trusted with the server's time and memory to write definitions. A pattern of a
+// schema may take long for a large text, and nothing stops that. The validation library keeps each pattern that
+// it has met. Definitions are served in turn, so that a large one makes others wait for seconds.
+//
 // # Concurrency
 //
 // All methods are safe for concurrent use.
