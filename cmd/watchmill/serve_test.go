@@ -394,6 +394,8 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"reach; give --tls-cert and":       {"--crd", manifests, "--listen", "0.0.0.0:0"},
 		"--listen is \"here\"; give host":  {"--crd", manifests, "--listen", "here"},
 		"--listen is :99999: invalid":      {"--crd", manifests, "--listen", ":99999"},
+		"--listen is localhost:80a: inv":   {"--crd", manifests, "--listen", "localhost:80a"},
+		"invalid port; give a number":      {"--crd", "none", "--listen", ":99999"},
 		"--crd cannot be read: read":       {"--crd", dir},
 		"--tls-cert":                       {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"tls-key cannot be used: " + large: {"--crd", manifests, "--tls-cert", large, "--tls-key", key},

@@ -84,7 +84,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
+	if err := errors.Join(opts.mayListen(), mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
 		return err
 	}
 	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
@@ -108,6 +108,19 @@ func Run(ctx context.Context, opts Options) (err error) {
 	})
 }
 
+// mayListen returns an error if --listen is no address. Reading a file of objects, after which the server listens,
+// takes long.
+func (o *Options) mayListen() error {
+	_, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %q; give host:port, such as 127.0.0.1:8080", o.Listen)}
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: invalid port; give a number up to 65535", o.Listen)}
+	}
+	return nil
+}
+
 // listenAndServe serves until ctx is done. It calls begun once the server listens, and ends it
 // with the error that begun returns, if any.
 func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, listen serve.Listen, log *slog.Logger, begun func(net.Addr) error) error {
@@ -129,12 +142,8 @@ func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, list
 // listenFailed returns an error of listening, or another of serving, with the flag that it is about.
 func (o *Options) listenFailed(err error) error {
 	var network *net.OpError
-	var address *net.AddrError
-	switch {
-	case !errors.As(err, &network) || network.Op != "listen":
+	if !errors.As(err, &network) || network.Op != "listen" {
 		return o.flagged(err)
-	case errors.As(err, &address):
-		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: %s", o.Listen, address.Err)}
 	}
 	return fmt.Errorf("--listen: %w", err)
 }
@@ -186,17 +195,9 @@ func (o *Options) flagged(err error) error {
 	case errors.As(err, &wrong) && wrong.Field == "Hosts":
 		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
-		return &engine.ConfigError{Field: "--listen", Problem: o.wrongAddress()}
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)}
 	}
 	return err
-}
-
-// wrongAddress says what is wrong with an address that package serve has refused.
-func (o *Options) wrongAddress() string {
-	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
-		return fmt.Sprintf("is %q; give host:port, such as 127.0.0.1:8080", o.Listen)
-	}
-	return fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)
 }
 
 // wrongUpstream says what is wrong with a URL that package remote has refused.
