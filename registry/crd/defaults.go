@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxDefaults is how many bytes of JSON the defaults may have that a write sets. A body has room for a million
+// maxDefaults is after how many bytes of JSON a write sets no more defaults. A body has room for a million
 // items that lack all of their fields.
 const maxDefaults = 3 << 20
 
@@ -83,10 +83,10 @@ func (d *defaulting) setItems(s *schema, items []any) {
 	}
 }
 
-// hasRoom reports whether there is room for that many bytes more, and takes it.
+// hasRoom reports whether there is room left, and takes that many bytes of it. The last may be more than there were: if
+// one that is large were left out, the object would not show by its size that defaults are missing.
 func (d *defaulting) hasRoom(bytes int) bool {
-	if bytes > d.room {
-		d.room = 0
+	if d.room <= 0 {
 		return false
 	}
 	d.room -= bytes

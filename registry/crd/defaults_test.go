@@ -44,6 +44,22 @@ func TestDefaults_OfManyItemsAreBounded(t *testing.T) {
 	require.NoError(t, err, "what is given counts for nothing")
 }
 
+// An object may be small though defaults are missing, if those are large.
+func TestDefaults_ThatAreMissingAreNoticedInASmallObject(t *testing.T) {
+	large := `{type: string, default: "` + strings.Repeat("x", 2<<20) + `"}`
+	s := storeOf(t, `{type: object, properties: {list: {type: array, items: {type: object, properties: {a: `+large+`}}}}}`)
+	create := func(items string) (registry.Item, error) {
+		return s.Resources()[0].Create(t.Context(), "default", []byte(`{"metadata":{"name":"a"},"spec":{"list":[`+items+`]}}`), registry.WriteOptions{DryRun: true})
+	}
+	it, err := create("{},{}")
+	require.NoError(t, err)
+	stored, err := it.JSON()
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(stored), `"a":"x`))
+	_, err = create("{},{},{}")
+	require.ErrorContains(t, err, "defaults")
+}
+
 // manyNulls returns that many fields, each with a comma behind it.
 func manyNulls(n int) string {
 	var all strings.Builder
