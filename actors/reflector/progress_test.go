@@ -190,7 +190,6 @@ func TestRequestProgress_IsRepeatedAfterTheReflectorFailed(t *testing.T) {
 	})
 }
 
-// The events show how far a source is of which each revision is one, unless others are elsewhere.
 // grown is a heldSource that was empty at its oldest revision.
 type grown struct{ *heldSource }
 
@@ -215,6 +214,7 @@ func TestWarmStart_AsksHowFarTheWatchIs(t *testing.T) {
 	})
 }
 
+// The events show how far a source is of which each revision is one, unless others are elsewhere.
 func TestRequestProgress_OfASourceWhoseRevisionsAreEvents(t *testing.T) {
 	for prefix, requests := range map[string]int64{"": 0, "a": 1} {
 		synctest.Test(t, func(t *testing.T) {
