@@ -42,7 +42,7 @@ func (n *steps) takeWhole(s *spec.Schema, value any) bool {
 			if n.left < 0 {
 				break
 			}
-			n.takeWhole(schemaOf(s, name), field)
+			n.takeWholeField(s, name, field)
 		}
 	case []any:
 		for i := 0; i < len(v) && n.left >= 0 && s.Items != nil && s.Items.Schema != nil; i++ {
@@ -50,6 +50,12 @@ func (n *steps) takeWhole(s *spec.Schema, value any) bool {
 		}
 	}
 	return n.left >= 0
+}
+
+// takeWholeField is takeWhole for one field. Inside the loop, the copy that schemaOf makes would be allocated for each
+// field of every write.
+func (n *steps) takeWholeField(s *spec.Schema, name string, field any) {
+	n.takeWhole(schemaOf(s, name), field)
 }
 
 // takeAll is take for an alternative, which the library validates with all that is in the value.
@@ -78,6 +84,11 @@ func (n *steps) takeFields(s *spec.Schema, fields map[string]any) {
 		if n.left < 0 {
 			return
 		}
-		n.takeAll(schemaOf(s, name), field)
+		n.takeField(s, name, field)
 	}
+}
+
+// takeField is takeAll for one field; see takeWholeField.
+func (n *steps) takeField(s *spec.Schema, name string, field any) {
+	n.takeAll(schemaOf(s, name), field)
 }
