@@ -21,9 +21,9 @@
 //   - The structural schema with defaults and pruning, even of what was stored before the schema;
 //     see [registry.Conversion]. It may use nullable and x-kubernetes-preserve-unknown-fields,
 //     -int-or-string, -embedded-resource and -list-type. A write sets no more defaults once they have
-//     3 MiB together, and is refused if some are missing then. So is a schema with more than 1,000 patterns.
+//     3 MiB together, and is refused if some are missing then. A schema may have 1,000 different patterns.
 //   - Validation by OpenAPI. It allows what an update leaves as it was, and tells the first hundred
-//     errors of an object. One whose enums and alternatives would take minutes is refused.
+//     errors of an object. One whose enums and alternatives would take more than some seconds is refused.
 //   - Rules in CEL, if [Options].Rules evaluates them, as package registry/crd/cel does.
 //   - The status and scale subresources, printer columns, and selectable fields.
 //   - Up to a hundred versions that differ in no more than their schemas, and warnings of deprecated ones.

@@ -51,7 +51,7 @@ At an interrupt or a SIGTERM the server drains. /readyz fails for the time of --
 
 Each user may do everything, whatever its groups: users matter to the limits and the audit log alone. A program of your own can permit less, by serve.Config.Authorize.
 
-On a full disk reads go on, and writes fail until there is space. Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server. It then reads and checks the file again. Before that, have the system forget what it has of the file in memory, which may not be on the disk: on Linux by dd if=FILE iflag=nocache count=0. Standard error has a line for each failure, at most 60 of one level in a minute, and besides the first of each cause.
+On a full disk reads go on, and writes fail until there is space. Once the disk has failed in a write, nothing is written any more, and /livez and /readyz fail, so that a supervisor restarts the server. It then reads and checks the file again. Before that, have the system forget what it has of the file in memory, which may not be on the disk: on Linux by dd if=FILE iflag=nocache count=0. Standard error has a line for each failure, at most 60 of one level in a minute, and besides these the first of each of up to 30 other causes.
 
 The exit status is
 
