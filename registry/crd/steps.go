@@ -1,10 +1,6 @@
 package crd
 
-import (
-	"errors"
-
-	"k8s.io/kube-openapi/pkg/validation/spec"
-)
+import "k8s.io/kube-openapi/pkg/validation/spec"
 
 // maxSteps is how many steps the validation of an object may take, some seconds. What is an enum's length times
 // that of a list may take hours, in which nothing stops it. The same holds for the alternatives of a schema.
@@ -14,7 +10,7 @@ const maxSteps = 200_000_000
 // The comparison with a value of an enum is one step.
 const stepsOfSchema = 25
 
-var errTooLong = errors.New("it would take too long to validate: the enums, or the alternatives, of its schema are too many for so many values; send fewer")
+const tooLong = "it would take too long to validate: the enums, or the alternatives, of its schema are too many for so many values; send fewer"
 
 // steps counts down.
 type steps struct{ left int }

@@ -47,14 +47,14 @@ func (c *check) Validate(value any) *validate.Result {
 // errors validates a whole object, or its status, and returns what is wrong, by field.
 func (c *check) errors(value any) field.ErrorList {
 	c.of = &course{steps: steps{maxSteps}}
-	if all := (&steps{maxSteps}); !c.replaces && !all.takeWhole(c.schema, value) { // without having begun
-		return field.ErrorList{field.Forbidden(nil, errTooLong.Error())}
+	if all := (&steps{maxSteps}); c.replaces || all.takeWhole(c.schema, value) { // else it does not begin
+		wrong := fieldErrors(c.Validate(value))
+		if c.of.steps.left >= 0 {
+			return wrong
+		}
+		// Whatever has been found by then is left out, since an alternative may have hidden it.
 	}
-	wrong := fieldErrors(c.Validate(value))
-	if c.of.steps.left < 0 { // whatever has been found by then, since an alternative may have hidden it
-		return field.ErrorList{field.Forbidden(nil, errTooLong.Error())}
-	}
-	return wrong
+	return field.ErrorList{field.Forbidden(nil, tooLong)}
 }
 
 // course is the course of the validation of a whole object.
