@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,16 +62,12 @@ func (c *connection) leave(err error) {
 }
 
 // ping checks that the client still answers. It needs a goroutine only while it waits for
-// the answer. While an event is being sent, a ping waits for that, too, so its failure does not mean
-// that the client is gone: the event has a limit of its own.
+// the answer. While an event is being sent, which has a limit of its own, a ping would wait for that,
+// too, so it comes later, and the failure of one meanwhile does not mean that the client is gone.
 func (c *connection) ping() {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if !c.mayPing() {
 		return
 	}
-	c.others.Add(1)
-	c.mu.Unlock()
 	defer c.others.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
@@ -85,11 +82,50 @@ func (c *connection) ping() {
 	}
 }
 
-// Send sends one event.
+// mayPing reports whether a ping is sent now, which the caller takes off others when it is over.
+func (c *connection) mayPing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return false
+	case c.sending.Load():
+		c.timer.Reset(c.interval)
+		return false
+	}
+	c.others.Add(1)
+	return true
+}
+
+// fragment is the most bytes of an event that are a frame.
+const fragment = 64 << 10
+
+// Send sends one event. A long one is several frames: a ping of the client is answered between two of
+// them, and the library ends a connection that cannot take the answer within 5 s.
 func (c *connection) Send(ctx context.Context, text []byte) error {
 	c.sending.Store(true)
 	defer c.sending.Store(false)
-	return c.socket.Write(ctx, websocket.MessageText, text)
+	if len(text) <= fragment {
+		return c.socket.Write(ctx, websocket.MessageText, text)
+	}
+	err := c.sendFragments(ctx, text)
+	if err != nil {
+		_ = c.socket.CloseNow() // another event would wait for the end of this one
+	}
+	return err
+}
+
+func (c *connection) sendFragments(ctx context.Context, text []byte) error {
+	message, err := c.socket.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(text, fragment) {
+		if _, err := message.Write(part); err != nil {
+			return err
+		}
+	}
+	return message.Close()
 }
 
 // longestClose is the longest that a client may take to answer the close of a connection.

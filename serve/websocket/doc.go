@@ -10,7 +10,8 @@
 //
 // The request is that of any watch, with the same parameters, limits and refusals. Errors
 // are answered before the upgrade, with a Status, except that of a revision that is gone,
-// which is an ERROR event. Each event is one text message, {"type":…,"object":…}.
+// which is an ERROR event. Each event is one text message, {"type":…,"object":…}, of several
+// frames if it is long.
 // Messages of the client are ignored, up to 32 KiB each. The connection is closed
 //
 //	1000  at the watch's deadline, after an ERROR event, or when the kind is closed
@@ -31,11 +32,12 @@
 //
 // # Clients that are gone
 //
-// Each connection is pinged, and closed if it does not answer. One that takes nothing is
-// cut off after [serve.Limits].WriteStall, and holds up no other.
+// Each connection is pinged, and closed if it does not answer. One that has not taken an event
+// within [serve.Limits].WriteStall is cut off, and holds up no other. A ping, and the answer to one
+// that the client has sent, has to be taken within 5 s.
 //
 // # Cost
 //
 // A watch has two goroutines, that of its request and one that reads, and the
-// memory of their stacks and of 8 KiB of buffers.
+// memory of their stacks, of 8 KiB of buffers, and of its last event if that has at most 64 KiB.
 package websocket

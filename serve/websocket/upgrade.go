@@ -25,9 +25,9 @@ type Options struct {
 	// https://console.example.com. They are compared exactly.
 	Origins []string
 	// Ping is the time between two pings of a connection, and Pong how long the answer to one may
-	// take. Zero means 30 s and 15 s. No ping is due while an event is being sent, whose limit is
-	// [serve.Limits].WriteStall. The answer to the close of a connection may take as long as one to
-	// a ping, but at most 5 s.
+	// take, of which the client has at most 5 s to take the ping. Zero means 30 s and 15 s. No ping is
+	// sent while an event is, whose limit is [serve.Limits].WriteStall. The answer to the close of a
+	// connection may take as long as one to a ping, but at most 5 s.
 	Ping, Pong time.Duration
 }
 
