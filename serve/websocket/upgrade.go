@@ -168,11 +168,13 @@ func Tokens(next func(*http.Request) (serve.User, error)) func(*http.Request) (s
 	}
 }
 
-// Upgrade answers a handshake, as [serve.Upgrader] says.
+// Upgrade answers a handshake, as [serve.Upgrader] says. Call it only for one that Wants has
+// found: it does not check the origin again.
 func (u *Upgrader) Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (serve.Messages, error) {
 	first, _, err := protocols(r)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return nil, err
 	}
 	options := &websocket.AcceptOptions{InsecureSkipVerify: true} // Wants has checked the origin, and by the scheme, too
 	if first != "" {

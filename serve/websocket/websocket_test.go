@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -124,6 +125,19 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, 401, resp.StatusCode, "requests that are not handshakes")
 	}
+}
+
+// What upgrades a request without asking Wants first has answered it, too.
+func TestUpgrade_AnswersWhatItRefuses(t *testing.T) {
+	u, err := websocket.New(websocket.Options{})
+	require.NoError(t, err)
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Sec-WebSocket-Protocol", "base64url.bearer.authorization.k8s.io.c2VjcmV0") // and nothing else
+	w := httptest.NewRecorder()
+	_, err = u.Upgrade(w, r, func(error) {})
+	require.ErrorContains(t, err, "nothing but a token")
+	require.Equal(t, 400, w.Code)
+	require.Contains(t, w.Body.String(), "nothing but a token")
 }
 
 func TestHandshake_MalformedOnesAreRefused(t *testing.T) {
