@@ -51,14 +51,6 @@ type view struct {
 // served reports whether a read can be answered.
 func (v *view) served() bool { return v.phase == live || v.phase == frozen }
 
-// sourceErr is the source's last error; nil if it works.
-func (v *view) sourceErr() error {
-	if v.served() {
-		return nil
-	}
-	return v.err
-}
-
 // changes reports whether Get does not return from v what it returns from old. To ask a source
 // again that has ended changes nothing unless the object arrives.
 func (v *view) changes(old *view) bool {
@@ -87,6 +79,8 @@ type entry struct {
 	revision store.Revision
 	// sink is the sink of the present Reflector, whose updates are taken; nil for none.
 	sink *sink
+	// trouble is the source's last error since its last update.
+	trouble error
 	// changed and advanced are closed when what the view serves changes, and when
 	// revision is set. Nil until they are asked for.
 	changed, advanced chan struct{}
@@ -168,7 +162,7 @@ func (e *entry) advance(s *sink, rev store.Revision) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.view.Load().served() && (e.sink == s || e.sink == nil) {
-		e.revision = rev
+		e.revision, e.trouble = rev, nil
 		signal(&e.advanced)
 	}
 }
@@ -198,7 +192,7 @@ func (e *entry) start(from phase) bool {
 	if e.view.Load().phase != from {
 		return false
 	}
-	e.revision = 0
+	e.revision, e.trouble = 0, nil
 	e.show(&view{phase: syncing, ended: from == lost, change: make(chan struct{})})
 	return true
 }
@@ -285,10 +279,30 @@ func (e *entry) take(s *sink, o *store.Object, immutable bool, now time.Duration
 func (e *entry) sourceFailed(s *sink, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if v := *e.view.Load(); e.sink == s && v.phase == syncing {
+	if e.sink != s {
+		return
+	}
+	e.trouble = err
+	if v := *e.view.Load(); v.phase == syncing {
 		v.err = err
 		e.show(&v)
 	}
+}
+
+// sourceErr returns the source's last error, nil if the source is being followed. After an error
+// that interrupts only a watch, a quiet source sends no update.
+func (e *entry) sourceErr() error {
+	child := e.child.Load()
+	followed := child != nil && child.Stats().Phase == reflector.Watching
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch v := e.view.Load(); {
+	case !v.served():
+		return v.err
+	case followed:
+		return nil
+	}
+	return e.trouble
 }
 
 // unreachable notes that the source cannot be followed any more.

@@ -32,15 +32,17 @@ var (
 // ErrSource: the source failed. The error is a [*SourceError].
 var ErrSource = errors.New("source failed")
 
-// NotSyncedError says why a Get ended before the object had arrived.
+// NotSyncedError says why a Get ended before the object had arrived, or a GetNotOlderThan
+// before the revision had.
 type NotSyncedError struct {
 	Key string
 	// Cause is why waiting ended: ctx's cause; nil if the source cannot be
 	// followed any more, for the reason in Source.
 	Cause error
 	// Source is the source's last error in this attempt to follow it; nil if there
-	// was none. The NotSyncedError matches what it matches, except [ErrNotFound]: a source
-	// that does not find what it is to list says nothing about the object.
+	// was none, or the source is being followed. The NotSyncedError matches what it
+	// matches, except [ErrNotFound]: a source that does not find what it is to list
+	// says nothing about the object.
 	Source error
 }
 

@@ -48,7 +48,8 @@ func (r *Ref[T]) Get(ctx context.Context) (*engine.Object[T], error) {
 // as of a write, so that a program reads what it has written. An immutable object is
 // returned at once.
 //
-// Errors: as for Get. If rev does not come, it is [ErrNotSynced] with ctx's cause.
+// Errors: as for Get. If rev does not come, it is [ErrNotSynced] with ctx's cause, and with the
+// source's last error if the source is not being followed.
 func (r *Ref[T]) GetNotOlderThan(ctx context.Context, rev store.Revision) (*engine.Object[T], error) {
 	object, err := r.core.getNotOlderThan(ctx, rev)
 	return typed[T](object), err
@@ -109,7 +110,7 @@ func (r *reference) getNotOlderThan(ctx context.Context, rev store.Revision) (*s
 			return v.object, v.err
 		}
 		if err := r.awaitProgress(ctx, advanced); err != nil {
-			return nil, &NotSyncedError{Key: r.entry.key, Cause: err, Source: r.entry.view.Load().sourceErr()}
+			return nil, &NotSyncedError{Key: r.entry.key, Cause: err, Source: r.entry.sourceErr()}
 		}
 	}
 }

@@ -108,6 +108,41 @@ func TestSource_WithoutTheListDoesNotMeanNotFound(t *testing.T) {
 	}
 }
 
+// A wait for a write tells that the source is not reached, until it is.
+func TestSource_ThatIsDownIsWhyAWriteDoesNotArrive(t *testing.T) {
+	r := newFixture(t)
+	r.put(secret{Name: "a", Data: "1"})
+	ref := r.acquire("a")
+	r.requireGet(ref, "1")
+	over, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	requireSource := func(want error) {
+		t.Helper()
+		r.settle()
+		var late *objectcache.NotSyncedError
+		_, err := ref.GetNotOlderThan(over, 1000)
+		require.ErrorAs(t, err, &late)
+		require.ErrorIs(t, late.Cause, enough)
+		require.ErrorIs(t, late.Source, want)
+	}
+	requireSource(nil)
+	down := errors.New("down")
+	r.source.FailWatch(1, down)
+	r.source.FailList(1, down)
+	r.source.ResetWatches(down)
+	requireSource(down)
+	r.requireGet(ref, "1")
+	r.advance(3 * retry)
+	requireSource(nil) // though nothing has changed there
+	r.source.FailWatch(1, down)
+	r.source.ResetWatches(down)
+	requireSource(down)
+	r.advance(3 * retry)
+	r.put(secret{Name: "a", Data: "2"})
+	requireSource(nil)
+}
+
 // A source that panics has failed.
 func TestSource_ThatPanicsHasFailed(t *testing.T) {
 	r := newFixture(t)
