@@ -98,7 +98,9 @@ func laggards(cause error, syncers []Syncer) error {
 		if each.HasSynced() {
 			continue
 		}
-		e.Laggards = append(e.Laggards, Laggard{each.Name(), reasonOf(each.Synced(over))})
+		if err := each.Synced(over); err != nil { // else it has synced just now
+			e.Laggards = append(e.Laggards, Laggard{each.Name(), reasonOf(err)})
+		}
 	}
 	if len(e.Laggards) == 0 {
 		return nil

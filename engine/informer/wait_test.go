@@ -288,10 +288,22 @@ func (lateSyncer) Name() string                     { return "late" }
 func (lateSyncer) HasSynced() bool                  { return true }
 func (lateSyncer) Synced(ctx context.Context) error { return context.Cause(ctx) }
 
+// laterSyncer has synced after it was asked whether it has.
+type laterSyncer struct{ lateSyncer }
+
+func (laterSyncer) HasSynced() bool { return false }
+func (laterSyncer) Synced(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errGaveUp) {
+		return errGaveUp
+	}
+	return nil
+}
+
 func TestWaitFor_HasNoErrorIfAllHaveSyncedAtLast(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errGaveUp)
 	require.NoError(t, informer.WaitFor(ctx, lateSyncer{}))
+	require.NoError(t, informer.WaitFor(ctx, laterSyncer{}))
 }
 
 // exitingSyncer ends the goroutine that waits for it.
