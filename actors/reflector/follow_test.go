@@ -30,6 +30,37 @@ func TestList_RevisionIsPassedOn(t *testing.T) {
 	require.Contains(t, r.source.asked(), `watch "" from=8`)
 }
 
+// counted is a sink that has the numbers of its Reflector for each update.
+type counted struct {
+	*mirror
+	stats []reflector.Stats
+	of    func() reflector.Stats
+}
+
+func (c *counted) Offer(u update) actors.Verdict {
+	c.stats = append(c.stats, c.of())
+	return c.mirror.Offer(u)
+}
+
+// What can be read of a sink is in the numbers, which may be asked for within the turn.
+func TestStats_HaveAnUpdateOnceTheSinkHasIt(t *testing.T) {
+	r := newFixture(t)
+	r.source.put("a", "1")
+	cfg := r.config()
+	c := &counted{mirror: r.mirror, of: func() reflector.Stats { return r.ref.Stats() }}
+	cfg.Sink = c
+	r.start(cfg)
+	r.source.put("b", "1")
+	r.settle()
+	require.Equal(t, []string{"Replace Started@1", "Changes@2"}, r.mirror.told())
+	require.Len(t, c.stats, 2)
+	for i, stats := range c.stats {
+		require.EqualValues(t, i+1, stats.Revision)
+		require.EqualValues(t, 1, stats.Lists)
+		require.EqualValues(t, i, stats.Events)
+	}
+}
+
 func TestList_InPagesThenWatches(t *testing.T) {
 	r := newFixture(t)
 	for i := range 5 {

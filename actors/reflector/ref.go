@@ -143,7 +143,8 @@ func (h *Ref) Stop() { h.actor.Stop() }
 // Alive reports whether the Reflector has neither stopped nor been asked to.
 func (h *Ref) Alive() bool { return h.actor.Alive() }
 
-// Stats returns the numbers as of the end of the Reflector's last turn.
+// Stats returns the numbers as of the last update that was offered, or the end of the Reflector's last turn
+// if that was later.
 func (h *Ref) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -135,7 +135,10 @@ func (r *reflector) perform(ctx *actors.Context, e effect) {
 	}
 }
 
+// offer offers the first update that is held. The Stats have it by then, so that they are not behind
+// what readers of the sink see.
 func (r *reflector) offer() {
+	r.handle.publish(r.machine.stats)
 	switch r.config.Sink.Offer(r.machine.held[0]) {
 	case actors.Accepted:
 		r.machine.accepted()
