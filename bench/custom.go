@@ -5,8 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 
 	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/serve"
 )
 
 // Endpoint is a server of a custom kind, Pod of the group bench.watchmill in version v1, that
@@ -65,15 +70,53 @@ func customKind() []Workload {
 	}
 }
 
-// openCustom serves the kind with managed fields, as watchmill serve does.
+// podDefinition is the kind as a manifest has it, the same as the rival's.
+const podDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pods.bench.watchmill}
+spec:
+  group: bench.watchmill
+  scope: Namespaced
+  names: {plural: pods, singular: pod, kind: Pod, listKind: PodList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {nodeName: {type: string}}}
+`
+
+// customServer is a server of a custom kind, whose objects are written over HTTP alone.
+type customServer struct {
+	*serve.Server
+	objects io.Closer
+}
+
+// openCustom serves the kind of a manifest with managed fields, as watchmill serve does.
 func openCustom(ctx context.Context) (*Endpoint, error) {
-	cfg := podConfig()
-	cfg.Apply = apply.New
-	server, err := openKind(ctx, cfg, nil)
+	defined, err := crd.Parse(strings.NewReader(podDefinition))
 	if err != nil {
 		return nil, err
 	}
-	return listenAsEndpoint(ctx, server)
+	cfg := defined[0].Config()
+	cfg.Apply = apply.Versions(defined[0].Schemas())
+	objects, server, err := openResource(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return listenAsEndpoint(ctx, customServer{server, objects})
+}
+
+func (s customServer) Handler() http.Handler                 { return s.Server }
+func (s customServer) Path() string                          { return podPath }
+func (s customServer) Close() error                          { return s.objects.Close() }
+func (s customServer) WaitFor(context.Context, uint64) error { return errors.ErrUnsupported }
+func (s customServer) Write(context.Context, Object) (uint64, error) {
+	return 0, errors.ErrUnsupported
 }
 
 // listenAsEndpoint serves on loopback, encrypted.

@@ -73,19 +73,30 @@ func openReplica(ctx context.Context, addr string) (Server, error) {
 }
 
 func openKind(ctx context.Context, cfg registry.Config[pod], origin io.Closer) (Server, error) {
-	pods, err := registry.New(cfg)
+	pods, server, err := openResource(ctx, cfg)
 	if err != nil {
+		if origin != nil {
+			err = errors.Join(err, origin.Close())
+		}
 		return nil, err
 	}
-	s := kindServer{pods: pods, origin: origin}
-	s.Server, err = serve.New(serve.Config{Resources: []serve.Provider{pods}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
+	return kindServer{Server: server, pods: pods, origin: origin}, nil
+}
+
+// openResource opens the objects of a kind, and a server of them.
+func openResource[T any, P registry.Ptr[T]](ctx context.Context, cfg registry.Config[T]) (*registry.Store[T], *serve.Server, error) {
+	objects, err := registry.New[T, P](cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{objects}, Limits: unlimited, Logger: slog.New(slog.DiscardHandler)})
 	if err == nil {
-		err = pods.Engine().WaitReady(ctx)
+		err = objects.Engine().WaitReady(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, nil, errors.Join(err, objects.Close())
 	}
-	return s, nil
+	return objects, server, nil
 }
 
 // Write stores the object directly, without the validation of the kind, as the writes to
