@@ -61,7 +61,7 @@ func listen(ctx context.Context, server Server, own *identity) (*wire, error) {
 	both.SetUnencryptedHTTP2(own == nil)
 	both.SetHTTP2(own != nil)
 	s := &wire{
-		Server: server, addr: listener.Addr().String(), ended: make(chan error, 1), client: &http.Client{Transport: new(http.Transport)},
+		Server: server, addr: listener.Addr().String(), ended: make(chan error, 1), client: &http.Client{Transport: uncompressed(nil)},
 		http: &http.Server{Handler: server.Handler(), Protocols: &both, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streams}},
 	}
 	if h, ok := server.(hardener); ok {
@@ -74,6 +74,12 @@ func listen(ctx context.Context, server Server, own *identity) (*wire, error) {
 	s.http.TLSConfig, s.trust = own.server, own.client
 	go func() { s.ended <- s.http.ServeTLS(listener, "", "") }()
 	return s, nil
+}
+
+// uncompressed returns the transport of a client that asks for no compression: the API server compresses a large
+// list for each client that accepts that, as Go's do, and a server of ours only if it is configured to.
+func uncompressed(trust *tls.Config) *http.Transport {
+	return &http.Transport{TLSClientConfig: trust, DisableCompression: true}
 }
 
 // Close closes the connections first, and so ends the watches.

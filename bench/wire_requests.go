@@ -42,7 +42,9 @@ func dialEndpoint(at *Endpoint) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: true}}
+	transport := uncompressed(trust.Clone())
+	transport.ForceAttemptHTTP2 = true
+	client := &http.Client{Transport: transport}
 	return &wire{
 		Server: &requests{at: at, client: client, revisions: map[string]string{}},
 		addr:   at.Addr, trust: trust, token: at.Token, client: client,

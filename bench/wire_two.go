@@ -76,5 +76,7 @@ func newTransportOfTwo(s *wire) *http.Transport {
 	var two http.Protocols
 	two.SetHTTP2(s.trust != nil)
 	two.SetUnencryptedHTTP2(s.trust == nil)
-	return &http.Transport{Protocols: &two, TLSClientConfig: s.trust, DisableCompression: true}
+	t := uncompressed(s.trust)
+	t.Protocols = &two
+	return t
 }
