@@ -76,6 +76,9 @@ func inform(ctx context.Context, s Informer, p Params) (Result, error) {
 	}
 	synced := time.Since(begin)
 	took, err := changes.run(ctx, writerTo(s))
+	if err == nil {
+		err = present.repeated()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -64,10 +64,13 @@ func (c *crowd) catchUp(ctx context.Context, s Store, from uint64) (Result, erro
 	if err == nil {
 		err = c.await(ctx)
 	}
+	took := time.Since(begin)
+	if err == nil {
+		err = c.repeated()
+	}
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(begin)
 	l := newLatency()
 	for _, at := range currentAt {
 		l.add(int64(at))
