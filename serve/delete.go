@@ -11,7 +11,7 @@ import (
 
 // delete deletes an object, or marks it.
 func (c *call) delete(ctx context.Context) error {
-	opts, err := c.deleteOptions()
+	opts, marked, err := c.deleteOptions()
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (c *call) delete(ctx context.Context) error {
 		return err
 	}
 	if !gone {
-		return c.answer(http.StatusOK, item)
+		return c.answer(marked, item)
 	}
 	c.answerStatus(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
@@ -33,7 +33,7 @@ func (c *call) delete(ctx context.Context) error {
 // deleteCollection deletes the objects that the selectors match, at most as many as the
 // limit says, and answers with their last states.
 func (c *call) deleteCollection(ctx context.Context) error {
-	opts, err := c.deleteOptions()
+	opts, _, err := c.deleteOptions()
 	if err != nil {
 		return err
 	}
@@ -54,16 +54,16 @@ func (c *call) deleteCollection(ctx context.Context) error {
 	})
 }
 
-// deleteOptions reads them from the body or, if there is none, from the query.
-func (c *call) deleteOptions() (registry.DeleteOptions, error) {
+// deleteOptions reads them from the body or, if there is none, from the query. marked is the status code
+// for an object that is only marked.
+func (c *call) deleteOptions() (opts registry.DeleteOptions, marked int, err error) {
 	var body []byte
 	if c.hasBody() { // otherwise its media type does not matter
-		var err error
 		if body, err = c.document(); err != nil {
-			return registry.DeleteOptions{}, err
+			return opts, 0, err
 		}
 	}
-	opts, err := c.params().Delete(body)
+	opts, marked, err = c.params().Delete(body)
 	c.dryRun = opts.DryRun
-	return opts, err
+	return opts, marked, err
 }

@@ -300,3 +300,14 @@ func TestEncodings_OfADryRunAreNotKept(t *testing.T) {
 	s.create("a", 1)
 	require.NotZero(t, s.handler.Stats().EncodingBytes)
 }
+
+// As in Kubernetes, clients that use the older form are told that the deletion has only begun.
+func TestWrite_DeletionThatHasOnlyBegun(t *testing.T) {
+	s := newServer(t)
+	a := s.do("POST", inDefault, `{"metadata":{"name":"a","finalizers":["example.com/x"]},"spec":{"size":1}}`)
+	require.Equal(t, 201, a.code)
+	for query, want := range map[string]string{"?orphanDependents=false": "202 Widget", "?orphanDependents=true": "200 Widget", "?propagationPolicy=Background": "200 Widget"} {
+		marked := s.do("DELETE", inDefault+"/a"+query, "")
+		require.Equal(t, want, fmt.Sprintf("%d %s", marked.code, marked.str("kind")), query)
+	}
+}

@@ -159,6 +159,13 @@ func deletions(s *script) {
 	} {
 		s.same(r)
 	}
-	s.same(post(widget("o", ``, `{"size":1}`)))
+	for _, r := range []request{
+		remove("a", options(`"orphanDependents":true,"propagationPolicy":"Nope"`)), remove("a?propagationPolicy=", ""),
+		post(widget("p", `,"finalizers":["a.b/c"]`, `{"size":1}`)), remove("p?orphanDependents=false", ""), remove("p", options(`"orphanDependents":false`)),
+		patch(mergePatch, "p", `{"metadata":{"finalizers":null}}`), post(widget("p", ``, `{"size":1}`)), remove("p?orphanDependents=false", ""),
+		post(widget("o", ``, `{"size":1}`)),
+	} {
+		s.same(r)
+	}
 	s.differUnlessPassedOn("there is no garbage collector, for which Kubernetes adds a finalizer", remove("o?propagationPolicy=Orphan", ""))
 }

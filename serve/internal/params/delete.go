@@ -3,6 +3,7 @@ package params
 import (
 	"cmp"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -16,23 +17,40 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
-// Delete reads the options of a deletion from its body or, if that is empty, from the query. The
-// options say whether it is a dry run even if there is an error.
-func (r Request) Delete(body []byte) (registry.DeleteOptions, error) {
+// Delete reads the options of a deletion from its body or, if that is empty, from the query. marked is the
+// status code for an object that is only marked. The options say whether it is a dry run even if there is
+// an error.
+func (r Request) Delete(body []byte) (opts registry.DeleteOptions, marked int, err error) {
 	var given metav1.DeleteOptions
+	if err := r.readDelete(body, &given); err != nil {
+		return opts, 0, err
+	}
+	opts, err = r.deleteOptions(&given)
+	return opts, markedCode(&given), err
+}
+
+// readDelete reads the options from the body or the query.
+func (r Request) readDelete(body []byte, o *metav1.DeleteOptions) error {
 	if len(body) == 0 {
-		if err := r.deleteQuery(&given); err != nil {
-			return registry.DeleteOptions{}, err
-		}
-		return r.deleteOptions(&given)
+		return r.deleteQuery(o)
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
-		return registry.DeleteOptions{}, status.BadRequest("the body is not valid DeleteOptions: %v", err)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, o); err != nil {
+		return status.BadRequest("the body is not valid DeleteOptions: %v", err)
 	}
-	if given.Kind != "" && given.Kind != "DeleteOptions" {
-		return registry.DeleteOptions{}, status.BadRequest("the body is a %s, not DeleteOptions", given.Kind)
+	if o.Kind != "" && o.Kind != "DeleteOptions" {
+		return status.BadRequest("the body is a %s, not DeleteOptions", o.Kind)
 	}
-	return r.deleteOptions(&given)
+	return nil
+}
+
+// markedCode returns the status code for an object that is only marked: as in Kubernetes, just the older form
+// of asking for the deletion of dependents is told that this one has only begun.
+func markedCode(o *metav1.DeleteOptions) int {
+	//lint:ignore SA1019 clients still send it
+	if orphans := o.OrphanDependents; orphans != nil && !*orphans {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
 }
 
 // deleteQuery reads the options from the query.
@@ -44,9 +62,8 @@ func (r Request) deleteQuery(o *metav1.DeleteOptions) error {
 		}
 		o.GracePeriodSeconds = &seconds
 	}
-	if text := r.Query.Get("propagationPolicy"); text != "" {
-		policy := metav1.DeletionPropagation(text)
-		o.PropagationPolicy = &policy
+	if r.Query.Has(propagationPolicy) { // one that is empty is wrong, as in a body
+		o.PropagationPolicy = new(metav1.DeletionPropagation(r.Query.Get(propagationPolicy)))
 	}
 	if r.Query.Has(orphanDependents) {
 		orphans := IsTrue(r.Query, orphanDependents)
@@ -72,8 +89,11 @@ func (r Request) preconditionsOfQuery() *metav1.Preconditions {
 	return p
 }
 
-// orphanDependents is the older form of propagationPolicy.
-const orphanDependents = "orphanDependents"
+// The parameters that say what becomes of dependents; orphanDependents is the older form.
+const (
+	propagationPolicy = "propagationPolicy"
+	orphanDependents  = "orphanDependents"
+)
 
 // deleteOptions returns what is given as options of the registry.
 func (r Request) deleteOptions(o *metav1.DeleteOptions) (registry.DeleteOptions, error) {
@@ -98,7 +118,6 @@ func (r Request) deleteOptions(o *metav1.DeleteOptions) (registry.DeleteOptions,
 
 // propagation returns what a deletion says of dependents, in either form.
 func (r Request) propagation(o *metav1.DeleteOptions) (metav1.DeletionPropagation, error) {
-	path := field.NewPath("propagationPolicy")
 	//lint:ignore SA1019 clients still send it
 	orphans := o.OrphanDependents
 	switch {
@@ -108,16 +127,22 @@ func (r Request) propagation(o *metav1.DeleteOptions) (metav1.DeletionPropagatio
 		return metav1.DeletePropagationBackground, nil
 	case o.PropagationPolicy == nil:
 		return "", nil
-	case orphans != nil:
-		return "", r.invalid(field.Invalid(path, *o.PropagationPolicy, "may not be given together with orphanDependents, its older form"))
+	}
+	path, policy := field.NewPath(propagationPolicy), *o.PropagationPolicy
+	var wrong field.ErrorList
+	if orphans != nil {
+		wrong = append(wrong, field.Invalid(path, policy, "may not be given together with orphanDependents, its older form"))
 	}
 	supported := []metav1.DeletionPropagation{
 		metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan,
 	}
-	if !slices.Contains(supported, *o.PropagationPolicy) {
-		return "", r.invalid(field.NotSupported(path, *o.PropagationPolicy, supported))
+	if !slices.Contains(supported, policy) {
+		wrong = append(wrong, field.NotSupported(path, policy, supported))
 	}
-	return *o.PropagationPolicy, nil
+	if len(wrong) > 0 {
+		return "", r.invalid(wrong...)
+	}
+	return policy, nil
 }
 
 // A uid and a revision that no object has, for preconditions that none meets.

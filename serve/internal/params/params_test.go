@@ -181,13 +181,13 @@ func TestWrite_NameOfAManagerIsShortAndPrintable(t *testing.T) {
 func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 	orphan := metav1.DeletePropagationOrphan
 	want := registry.DeleteOptions{UID: "u", Revision: 7, Propagation: orphan, DryRun: true, Grace: new(int64(3))}
-	opts, err := asked(t, "delete", "uid=u&resourceVersion=7&propagationPolicy=Orphan&dryRun=All&gracePeriodSeconds=3").Delete(nil)
+	opts, _, err := asked(t, "delete", "uid=u&resourceVersion=7&propagationPolicy=Orphan&dryRun=All&gracePeriodSeconds=3").Delete(nil)
 	require.NoError(t, err)
 	require.Equal(t, want, opts)
-	opts, err = asked(t, "delete", "propagationPolicy=Foreground").Delete([]byte(`{"kind":"DeleteOptions","preconditions":{"uid":"u","resourceVersion":"7"},"orphanDependents":true,"dryRun":["All"],"gracePeriodSeconds":3}`))
+	opts, _, err = asked(t, "delete", "propagationPolicy=Foreground").Delete([]byte(`{"kind":"DeleteOptions","preconditions":{"uid":"u","resourceVersion":"7"},"orphanDependents":true,"dryRun":["All"],"gracePeriodSeconds":3}`))
 	require.NoError(t, err)
 	require.Equal(t, want, opts)
-	opts, err = asked(t, "deletecollection", "resourceVersion=7").Delete(nil)
+	opts, _, err = asked(t, "deletecollection", "resourceVersion=7").Delete(nil)
 	require.NoError(t, err)
 	require.Zero(t, opts, "it says which are deleted")
 }
@@ -195,7 +195,7 @@ func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 // A precondition that says nothing is met by no object, rather than by all.
 func TestDelete_PreconditionsThatNoObjectMeets(t *testing.T) {
 	for _, version := range []string{"", "0", "07", "x"} {
-		opts, err := asked(t, "delete", "").Delete([]byte(`{"preconditions":{"uid":"","resourceVersion":"` + version + `"}}`))
+		opts, _, err := asked(t, "delete", "").Delete([]byte(`{"preconditions":{"uid":"","resourceVersion":"` + version + `"}}`))
 		require.NoError(t, err)
 		require.NotEmpty(t, opts.UID)
 		require.NotZero(t, opts.Revision, version)
@@ -204,13 +204,39 @@ func TestDelete_PreconditionsThatNoObjectMeets(t *testing.T) {
 
 // Metrics tell dry runs from others, even those that are refused.
 func TestDelete_Refusals(t *testing.T) {
-	for query, want := range map[string]int{"gracePeriodSeconds=x": 400, "propagationPolicy=Never&dryRun=All": 422, "propagationPolicy=Orphan&orphanDependents=1&dryRun=All": 422, "dryRun=Some": 422} {
-		opts, err := asked(t, "delete", query).Delete(nil)
+	for query, want := range map[string]int{"gracePeriodSeconds=x": 400, "propagationPolicy=Never&dryRun=All": 422, "propagationPolicy=Orphan&orphanDependents=1&dryRun=All": 422, "propagationPolicy=": 422, "dryRun=Some": 422} {
+		opts, _, err := asked(t, "delete", query).Delete(nil)
 		require.Equal(t, want, codeOf(t, err), query)
 		require.Equal(t, strings.Contains(query, "dryRun=All"), opts.DryRun, query)
 	}
 	for _, body := range []string{"x", `{"kind":"Widget"}`} {
-		_, err := asked(t, "delete", "").Delete([]byte(body))
+		_, _, err := asked(t, "delete", "").Delete([]byte(body))
 		require.Equal(t, 400, codeOf(t, err), body)
 	}
+}
+
+// Kubernetes tells only clients that use the older form that a deletion has begun.
+func TestDelete_OnlyTheOlderFormIsToldThatItHasBegun(t *testing.T) {
+	for query, want := range map[string]int{
+		"": 200, "propagationPolicy=Background": 200, "propagationPolicy=Foreground": 200,
+		"orphanDependents=true": 200, "orphanDependents=": 200, "orphanDependents=false": 202, "orphanDependents=0": 202,
+	} {
+		_, marked, err := asked(t, "delete", query).Delete(nil)
+		require.NoError(t, err)
+		require.Equal(t, want, marked, query)
+	}
+	opts, marked, err := asked(t, "delete", "orphanDependents=true").Delete([]byte(`{"orphanDependents":false}`))
+	require.NoError(t, err)
+	require.Equal(t, 202, marked)
+	require.Equal(t, metav1.DeletePropagationBackground, opts.Propagation)
+}
+
+func TestDelete_TellsAllThatIsWrongWithThePolicy(t *testing.T) {
+	_, _, err := asked(t, "delete", "").Delete([]byte(`{"orphanDependents":true,"propagationPolicy":"Up"}`))
+	var types []metav1.CauseType
+	for _, cause := range err.(apierrors.APIStatus).Status().Details.Causes {
+		require.Equal(t, "propagationPolicy", cause.Field)
+		types = append(types, cause.Type)
+	}
+	require.Equal(t, []metav1.CauseType{metav1.CauseTypeFieldValueInvalid, metav1.CauseTypeFieldValueNotSupported}, types)
 }

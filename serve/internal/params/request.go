@@ -62,9 +62,9 @@ func (r Request) dryRun(values []string) (bool, error) {
 	return len(values) > 0, nil
 }
 
-// invalid is the answer to a write option that is wrong.
-func (r Request) invalid(wrong *field.Error) error {
+// invalid is the answer to write options that are wrong.
+func (r Request) invalid(wrong ...*field.Error) error {
 	kinds := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 	kind := schema.GroupKind{Group: metav1.GroupName, Kind: cmp.Or(kinds[r.Verb], "DeleteOptions")}
-	return apierrors.NewInvalid(kind, "", field.ErrorList{wrong})
+	return apierrors.NewInvalid(kind, "", wrong)
 }
