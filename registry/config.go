@@ -80,6 +80,13 @@ type Config[T any] struct {
 	// as for Kubernetes' custom resources. New of package registry/strategic is such a
 	// function. It is called once for T, and with Scale once for the type of scales.
 	StrategicMerge func(of any) (Merge, error)
+	// GarbageCollection says that a garbage collector runs beside the server, such as that of a
+	// kube-controller-manager. A deletion whose Propagation is Orphan or Foreground then marks the object
+	// with a finalizer, and the collector, which removes it, first orphans or deletes the objects that the
+	// marked one owns. Without the field a collector deletes even those that were to be orphaned. Without a
+	// collector the marked objects stay. A replica does not use the field: the server that it passes
+	// deletions on to decides.
+	GarbageCollection bool
 	// Engine configures the engine below: Backend, Host, Window and so on. The store sets
 	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out. So must Carry: the
 	// store's writes do not call it, but the Strategy gets their contexts. And so must SetRevision,

@@ -96,7 +96,17 @@ func (c *core) mayRemove(ctx context.Context, current *store.Object, opts *Delet
 
 // keeps reports whether finalizers or a period of grace keep the object.
 func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
-	return len(c.meta(o).GetFinalizers()) > 0 || c.gracePeriod(o, opts) > 0
+	return len(c.finalizersOf(o, opts)) > 0 || c.gracePeriod(o, opts) > 0
+}
+
+// finalizersOf returns the finalizers that the deletion leaves the object. One that does not shorten a period of
+// grace under way changes nothing.
+func (c *core) finalizersOf(o *store.Object, opts *DeleteOptions) []string {
+	m := c.meta(o)
+	if !c.garbageCollected || objectmeta.InGrace(m) && c.gracePeriod(o, opts) == *m.GetDeletionGracePeriodSeconds() {
+		return m.GetFinalizers()
+	}
+	return objectmeta.Propagated(m.GetFinalizers(), opts.Propagation)
 }
 
 // gracePeriod returns the grace period of a deletion in seconds, zero for none.
@@ -119,6 +129,7 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		}
 		draft := c.layout.Clone(current)
 		c.setDeletion(c.meta(draft), current, opts)
+		c.meta(draft).SetFinalizers(c.finalizersOf(current, opts))
 		if unrecorded {
 			c.meta(draft).SetManagedFields(nil)
 		}

@@ -39,7 +39,8 @@
 // once, for all readers.
 //
 // A deletion only marks an object that has finalizers. The update that removes the last
-// of them deletes it.
+// of them deletes it. With Config.GarbageCollection the deletion may add one, for which a
+// garbage collector orphans or deletes what the object owns.
 //
 // # Concurrency
 //

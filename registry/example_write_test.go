@@ -170,6 +170,29 @@ func ExampleStore_Delete() {
 	// gone: true
 }
 
+// A garbage collector beside the server releases what the object owns, and then removes the finalizer,
+// which deletes the object.
+func ExampleDeleteOptions_propagation() {
+	cfg := gadgetConfig()
+	cfg.GarbageCollection = true
+	gadgets, err := registry.New(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer gadgets.Close()
+	gear, err := gadgets.Create(context.Background(), gadget("gear", 12), registry.WriteOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	marked, gone, err := gadgets.Delete(context.Background(), gear.Key, registry.DeleteOptions{Propagation: metav1.DeletePropagationOrphan})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("gone:", gone, "finalizers:", marked.Value.Finalizers)
+	// Output:
+	// gone: false finalizers: [orphan]
+}
+
 // Each manager owns the fields that it applies. Another one may take them by force.
 func ExampleStore_Apply() {
 	ctx := context.Background()

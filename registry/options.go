@@ -94,7 +94,11 @@ type DeleteOptions struct {
 	// Grace is the requested grace period in seconds; nil leaves it to [Strategy].Grace, and
 	// a negative one is one second.
 	Grace *int64
-	// Propagation is validated and otherwise ignored: there is no garbage collector.
+	// Propagation says what becomes of the objects that the object owns: the garbage collector orphans
+	// them, or deletes them before the object (Foreground) or after it (Background). "" keeps what the
+	// object's finalizers orphan and foregroundDeletion say, and means Background if it has neither. It
+	// replaces the Propagation of an earlier deletion, except while a grace period lasts that this one
+	// does not shorten. Without [Config].GarbageCollection it is validated, and otherwise ignored.
 	Propagation metav1.DeletionPropagation
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -125,6 +126,26 @@ func TestReplica_DeletesWithFinalizers(t *testing.T) {
 	require.NoError(t, err)
 	_, err = origin.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
+}
+
+// The origin tells its garbage collector of the policy, whatever a replica of it is told of collectors.
+func TestReplica_PassesThePolicyOfADeletionOn(t *testing.T) {
+	for _, atOrigin := range []bool{true, false} {
+		origin := newServer(t, func(cfg *registry.Config[Widget]) { cfg.GarbageCollection = atOrigin })
+		b := backendAt(t, origin.url)
+		r := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend, cfg.GarbageCollection = b, !atOrigin })
+		r.create("a", 1)
+		o, gone, err := r.store.Delete(t.Context(), "default/a", registry.DeleteOptions{Propagation: metav1.DeletePropagationOrphan})
+		require.NoError(t, err)
+		require.Equal(t, atOrigin, !gone)
+		if gone {
+			continue
+		}
+		require.Equal(t, []string{metav1.FinalizerOrphanDependents}, o.Value.Finalizers)
+		_, gone, err = r.store.Delete(t.Context(), "default/a", registry.DeleteOptions{Propagation: metav1.DeletePropagationBackground})
+		require.NoError(t, err)
+		require.True(t, gone)
+	}
 }
 
 // A deletion that the origin refuses as a conflict, and not since the object has changed, is

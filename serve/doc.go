@@ -121,10 +121,11 @@
 // The server is an API server alone. Clients that expect the rest of a cluster, or the rules of
 // Kubernetes' own kinds, meet these differences:
 //
-//   - Owners: objects whose owners are gone stay, since nothing collects them. The
-//     propagationPolicy of a deletion is checked, and adds no finalizer. If the garbage
-//     collector of a kube-controller-manager runs against the server, it deletes such objects
-//     in the background, even those that the client wanted to orphan.
+//   - Owners: objects whose owners are gone stay, since nothing collects them, and the
+//     propagationPolicy of a deletion is only checked. If a garbage collector runs against the
+//     server, such as that of a kube-controller-manager, set [registry.Config].GarbageCollection
+//     for each kind. Without it the collector deletes such objects in the background, even those
+//     that the client wanted to orphan.
 //   - Namespaces: a namespace is a name, and need not exist. If there is a kind Namespace,
 //     deleting one of its objects deletes nothing in that namespace.
 //   - Admission: there are no webhooks and policies. A [registry.Admitter] decides in the

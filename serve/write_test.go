@@ -301,6 +301,35 @@ func TestEncodings_OfADryRunAreNotKept(t *testing.T) {
 	require.NotZero(t, s.handler.Stats().EncodingBytes)
 }
 
+// A garbage collector beside the server learns by finalizers what is to become of dependents.
+func TestWrite_DeletionTellsAGarbageCollectorOfThePolicy(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.GarbageCollection = true })
+	for _, c := range []struct{ query, options, want string }{
+		{"?propagationPolicy=Orphan", "", "200 Widget [orphan]"},
+		{"", `{"propagationPolicy":"Foreground"}`, "200 Widget [foregroundDeletion]"},
+		{"?orphanDependents=true", "", "200 Widget [orphan]"},
+		{"?orphanDependents=false", "", "200 Status <nil>"},
+		{"?dryRun=All&propagationPolicy=Orphan", "", "200 Widget [orphan]"},
+		{"", "", "200 Status <nil>"},
+	} {
+		s.create("a", 1)
+		deleted := s.do("DELETE", inDefault+"/a"+c.query, c.options)
+		require.Equal(t, c.want, fmt.Sprintf("%d %s %s", deleted.code, deleted.str("kind"), deleted.str("metadata.finalizers")), "%v: %s", c, deleted.body)
+		if deleted.str("kind") == "Status" {
+			require.Equal(t, 404, s.get(inDefault+"/a").code)
+			continue
+		}
+		require.NotEqual(t, "<nil>", deleted.str("metadata.deletionTimestamp"))
+		if strings.Contains(c.query, "dryRun") {
+			require.Equal(t, "<nil>", s.get(inDefault+"/a").str("metadata.finalizers"))
+			require.Equal(t, 200, s.do("DELETE", inDefault+"/a", "").code)
+			continue
+		}
+		require.Equal(t, 200, s.do("PATCH", inDefault+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergePatch).code)
+		require.Equal(t, 404, s.get(inDefault+"/a").code)
+	}
+}
+
 // As in Kubernetes, clients that use the older form are told that the deletion has only begun.
 func TestWrite_DeletionThatHasOnlyBegun(t *testing.T) {
 	s := newServer(t)

@@ -8,13 +8,14 @@
 //	both answers ──general──▶ status, headers, objects, causes: equal?
 //
 // Both serve the kinds of testdata/kinds.yaml, and check the rules in CEL of definitions that they
-// are sent. Requests come from four places:
+// are sent. Requests come from five places:
 //
 //   - The script has each kind of request once, good and bad. An answer may differ where the
 //     script says so, and why; the test fails, too, if it no longer differs.
 //   - Walks write random widgets and gears, of which some are invalid, by several managers. They
 //     leave out what the script says differs. There are three of each kind;
 //     WATCHMILL_PARITY_WALKS=100 has a hundred, which take some minutes.
+//   - Objects with finalizers and without are deleted by each policy for dependents, in each form.
 //   - Definitions change while there are objects, which both must show as the schema is now.
 //   - Definitions, good and bad ones, are sent as dry runs to a server that clients define kinds on:
 //     both must take or refuse each.

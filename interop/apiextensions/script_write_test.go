@@ -161,11 +161,19 @@ func deletions(s *script) {
 	}
 	for _, r := range []request{
 		remove("a", options(`"orphanDependents":true,"propagationPolicy":"Nope"`)), remove("a?propagationPolicy=", ""),
+		post(widget("o", ``, `{"size":1}`)), remove("o?propagationPolicy=Orphan&dryRun=All", ""), remove("o?propagationPolicy=Orphan", ""),
+		remove("o", options(`"orphanDependents":true`)), get(widgets + "/o"),
+		patch(mergePatch, "o", `{"metadata":{"finalizers":["foregroundDeletion","a.b/c"]}}`), patch(mergePatch, "o", `{"metadata":{"finalizers":null}}`), get(widgets + "/o"),
 		post(widget("p", `,"finalizers":["a.b/c"]`, `{"size":1}`)), remove("p?orphanDependents=false", ""), remove("p", options(`"orphanDependents":false`)),
 		patch(mergePatch, "p", `{"metadata":{"finalizers":null}}`), post(widget("p", ``, `{"size":1}`)), remove("p?orphanDependents=false", ""),
-		post(widget("o", ``, `{"size":1}`)),
+		post(widget("q", `,"finalizers":["orphan"]`, `{"size":1}`)),
 	} {
 		s.same(r)
 	}
-	s.differUnlessPassedOn("there is no garbage collector, for which Kubernetes adds a finalizer", remove("o?propagationPolicy=Orphan", ""))
+	s.differ("a dry run is answered as what it tries", remove("q?propagationPolicy=Background&dryRun=All", ""))
+	s.differ("the objects are shown as they are marked, and not as they were", remove("?propagationPolicy=Foreground", ""))
+	s.same(get(widgets + "/q"))
+	s.differUnlessPassedOn("a revision that is the object's is right, and not refused as all are", remove("q", options(`"propagationPolicy":"Background","preconditions":{"resourceVersion":"$rv:q$"}`)))
+	s.align(patch(mergePatch, "q", `{"metadata":{"finalizers":null}}`))
+	s.same(get(widgets))
 }

@@ -80,7 +80,7 @@ func serveKinds(t *testing.T, manifests []byte) *server {
 	for _, kind := range kinds {
 		require.Empty(t, kind.Notes, "everything in the manifest must have an effect")
 		cfg := kind.Config()
-		cfg.Apply = apply.New
+		cfg.Apply, cfg.GarbageCollection = apply.New, true // as that of Kubernetes has it
 		store, err := registry.New(cfg)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, store.Close()) })

@@ -11,6 +11,8 @@
 // discovery, OpenAPI and tables are as clients expect. [specs] names them, and what keeps others
 // from passing.
 //
+// Kubernetes' garbage collector runs against a server, too: it must orphan and delete dependents as clients ask.
+//
 // It is a module of its own, since nothing else has to compile Kubernetes' tests. It has only
 // tests.
 package conformance

@@ -33,6 +33,9 @@ type Config struct {
 	// as its admitters and its engine's window. It must not change Kind, Schema and Fields,
 	// nor the engine's backend and host. Nil changes nothing.
 	Configure func(c *registry.Config[unstructured.Unstructured])
+	// GarbageCollection is that of [registry.Config], for the definitions and for all kinds that are
+	// defined.
+	GarbageCollection bool
 	// Rules has the rules in CEL of schemas evaluated, as package registry/crd/cel does. Nil has
 	// the writer of a definition warned that they are not.
 	Rules crd.Rules

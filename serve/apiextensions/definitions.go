@@ -75,7 +75,7 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 	if d.objects, err = d.cfg.storage(ctx, rules.Kind.GroupResource().String(), registry.Schema(rules)); err != nil {
 		return nil, err
 	}
-	rules.Apply, rules.Decoders = apply.New, cfg.Decoders
+	rules.Apply, rules.Decoders, rules.GarbageCollection = apply.New, cfg.Decoders, cfg.GarbageCollection
 	rules.Engine.Backend, rules.Engine.Host = d.objects, d.cfg.Host
 	if d.store, err = registry.New(rules); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -339,4 +340,28 @@ func TestNew_RefusesAHostThatIsDeterministicOrZero(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, "Host", wrong.Field)
 	}
+}
+
+// A garbage collector is told of the policy of each deletion: of objects, and of the definition itself.
+func TestDeletion_TellsAGarbageCollectorOfThePolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{GarbageCollection: true})
+		c.define(definition("widgets", "Widget", addVersion))
+		const release, media = `{"metadata":{"finalizers":null}}`, "application/merge-patch+json"
+		for _, path := range []string{widgetsPath, strings.Replace(widgetsPath, "v1", "v1beta1", 1)} {
+			c.must(201, "POST", path, `{"metadata":{"name":"a"}}`)
+			marked := c.must(200, "DELETE", path+"/a?propagationPolicy=Orphan", "").object()
+			require.Equal(t, []string{"orphan"}, marked.GetFinalizers())
+			c.must(200, "PATCH", path+"/a", release, "Content-Type", media)
+			c.must(404, "GET", path+"/a", "")
+		}
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"b"}}`)
+		c.must(200, "DELETE", definitionsPath+"/"+widgetsName+"?propagationPolicy=Foreground", "")
+		c.await(widgetsName, "Terminating=True")
+		time.Sleep(time.Minute) // of the bubble
+		c.must(404, "GET", widgetsPath, "")
+		require.Equal(t, []string{"foregroundDeletion"}, c.get(widgetsName).GetFinalizers(), "its objects are gone, and the collector has not finished")
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName, release, "Content-Type", media)
+		c.must(404, "GET", definitionsPath+"/"+widgetsName, "")
+	})
 }

@@ -106,7 +106,7 @@ func (d *Definitions) openUnserved(ctx context.Context, o *object) (*kind, error
 // openVersion opens the store of one version. types makes the server-side apply of all versions.
 func (k *kind) openVersion(d *Definitions, version *crd.Definition, types applyFunc) error {
 	cfg := version.Config()
-	cfg.Apply = types.orDeduced
+	cfg.Apply, cfg.GarbageCollection = types.orDeduced, d.cfg.GarbageCollection
 	if len(k.stores) > 0 {
 		cfg.Engine.Name = k.name + "/" + version.Kind.Version // the first has the name of the kind
 	}

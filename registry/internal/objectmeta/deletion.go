@@ -2,6 +2,7 @@ package objectmeta
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +67,29 @@ func shortened(end *metav1.Time, before, seconds int64, now metav1.Time) (at met
 // graceDuration returns a grace period, or the longest one that can be counted if that is shorter.
 func graceDuration(seconds int64) time.Duration {
 	return time.Duration(min(seconds, longestGrace)) * time.Second
+}
+
+// ofPolicy are the finalizers by which a garbage collector knows what is to become of an object's dependents.
+// Background has none: the collector deletes them once the object is gone.
+var ofPolicy = map[metav1.DeletionPropagation]string{
+	metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
+	metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
+}
+
+// Propagated returns the finalizers of an object that is deleted by a policy for its dependents: that of the
+// policy takes the place of those of others. "" is no policy, and changes nothing.
+func Propagated(finalizers []string, policy metav1.DeletionPropagation) []string {
+	if policy == "" {
+		return finalizers
+	}
+	wanted := ofPolicy[policy]
+	kept := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool {
+		return f != wanted && (f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents)
+	})
+	if wanted != "" && !slices.Contains(kept, wanted) {
+		kept = append(kept, wanted)
+	}
+	return kept
 }
 
 // InGrace reports whether an object is being deleted and its grace period is not over.

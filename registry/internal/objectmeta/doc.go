@@ -4,7 +4,7 @@
 //	                                                                     ├─▶ Validate ─▶ stored
 //	update: KeepSystemFields ─▶ DedupOwners ─────────────────────────────┘
 //
-//	delete: GracePeriod ─▶ Mark ─▶ stored, until MayBeRemoved
+//	delete: GracePeriod ─▶ Mark ─▶ Propagated ─▶ stored, until MayBeRemoved
 //
 // The functions change the metadata that they are given, and know neither storage nor the rest of the
 // object.
