@@ -149,3 +149,25 @@ func TestServe_RefusesAScopeThatItsObjectsDoNotHave(t *testing.T) {
 		stop()
 	}
 }
+
+// A garbage collector is told of deletions of all kinds: those of manifests, and those that clients define.
+func TestServe_TellsAGarbageCollectorOfThePolicy(t *testing.T) {
+	url, stop := serving(t, server.Options{Data: "memory", CRDs: []string{manifests}, AllowCRDs: true, GarbageCollector: true})
+	defer stop()
+	text, err := yaml.YAMLToJSON([]byte(strings.Replace(gadgets, "kind: Widget}", "kind: Gadget}", 1)))
+	require.NoError(t, err)
+	define(t, url, string(text))
+	for _, path := range []string{inDefault, strings.Replace(inDefault, "v1", "v1beta1", 1), gadgetsPath} {
+		code, answer := call(t, "POST", url+path, "", `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+		require.Equal(t, 201, code, answer)
+		code, answer = call(t, "DELETE", url+path+"/a?propagationPolicy=Orphan", "", "")
+		require.Equal(t, 200, code, answer)
+		require.Contains(t, answer, `"finalizers":["orphan"]`)
+		code, answer = call(t, "DELETE", url+path+"/a?propagationPolicy=Background", "", "")
+		require.Equal(t, 200, code, answer)
+		require.Contains(t, answer, `"status":"Success"`)
+	}
+	code, answer := call(t, "DELETE", url+definitionsPath+"/gadgets.example.com?propagationPolicy=Orphan", "", "")
+	require.Equal(t, 200, code, answer)
+	require.Contains(t, answer, `"orphan"`)
+}

@@ -417,6 +417,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"ends with a blank in record 1":                  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"--host has \"a:1\"":                             {"--crd", manifests, "--host", "a:1"},
 		"definitions are created at the":                 {"--upstream", "http://127.0.0.1:1", "--allow-crds"},
+		"objects are deleted at the server":              {"--upstream", "http://127.0.0.1:1", "--garbage-collector"},
 		"--upstream, which is missing":                   {"--crd", manifests, "--upstream-token-file", half},
 		"--tls-key is missing":                           {"--crd", manifests, "--tls-cert", cert},
 		"give --tls-cert and --tls-key together":         {"--upstream", "http://127.0.0.1:1", "--tls-cert", cert},

@@ -49,6 +49,8 @@ type data struct {
 	made   string         // the file's path, if it is new and may be removed again
 	origin *remote.Config // nil if the server is not a replica
 	broken atomic.Uint64  // times that a watch of origin has failed
+	// garbageCollected: a garbage collector runs beside the server.
+	garbageCollected bool
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
 	place  string
@@ -59,7 +61,7 @@ type data struct {
 // openData opens the storage that --data or --upstream names. Its engines run on the host, and the log
 // gets its problems.
 func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error) {
-	d, where := &data{log: log, host: host}, opts.Data
+	d, where := &data{log: log, host: host, garbageCollected: opts.GarbageCollector}, opts.Data
 	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "":

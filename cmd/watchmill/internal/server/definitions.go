@@ -22,7 +22,7 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 		return nil, nil
 	}
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
-		Storage: d.storage, Host: d.host, Rules: o.Rules,
+		Storage: d.storage, Host: d.host, Rules: o.Rules, GarbageCollection: o.GarbageCollector,
 		OnError: func(err error) { logDefinitionError(d.log, err) },
 	})
 	if err != nil {

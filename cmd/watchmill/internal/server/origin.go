@@ -27,6 +27,8 @@ func (o *Options) mayFollow() error {
 		return &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
 	case o.AllowCRDs && o.Upstream != "":
 		return &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given together with --upstream: definitions are created at the server that it follows"}
+	case o.GarbageCollector && o.Upstream != "":
+		return &engine.ConfigError{Field: "--garbage-collector", Problem: "cannot be given together with --upstream: objects are deleted at the server that it follows"}
 	case o.Upstream != "" && o.Data != "memory":
 		return &engine.ConfigError{Field: "--data", Problem: "cannot be given together with --upstream: a replica's objects are at the server that it follows"}
 	}

@@ -31,6 +31,8 @@ type Options struct {
 	CRDs   []string
 	// AllowCRDs lets clients create definitions of other kinds.
 	AllowCRDs bool
+	// GarbageCollector: a garbage collector runs beside the server.
+	GarbageCollector bool
 	// Rules has the manifests' rules in CEL evaluated; nil has them noted.
 	Rules crd.Rules
 	// Data is "memory", "bolt:FILE", or a name in Storages with a colon and the place.
