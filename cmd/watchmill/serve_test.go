@@ -396,6 +396,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--listen is :99999: invalid":      {"--crd", manifests, "--listen", ":99999"},
 		"--listen is localhost:80a: inv":   {"--crd", manifests, "--listen", "localhost:80a"},
 		"invalid port; give a number":      {"--crd", "none", "--listen", ":99999"},
+		"--listen is 0.0.0.0:80, which":    {"--crd", "none", "--listen", "0.0.0.0:80"},
 		"--crd cannot be read: read":       {"--crd", dir},
 		"--tls-cert":                       {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"tls-key cannot be used: " + large: {"--crd", manifests, "--tls-cert", large, "--tls-key", key},

@@ -86,7 +86,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(opts.mayListen(), mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
+	if err := errors.Join(opts.mayListen(listen.TLS != nil && cfg.Authenticate != nil), mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
 		return err
 	}
 	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
@@ -110,15 +110,18 @@ func Run(ctx context.Context, opts Options) (err error) {
 	})
 }
 
-// mayListen returns an error if --listen is no address. Reading a file of objects, after which the server listens,
-// takes long.
-func (o *Options) mayListen() error {
-	_, port, err := net.SplitHostPort(o.Listen)
+// mayListen returns an error if --listen is no address, or one that others can reach of a server that is not guarded by
+// TLS and users. Reading a file of objects, after which the server listens, takes long.
+func (o *Options) mayListen(guarded bool) error {
+	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {
 		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %q; give host:port, such as 127.0.0.1:8080", o.Listen)}
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: invalid port; give a number up to 65535", o.Listen)}
+	}
+	if local := host == "" || host == "localhost" || net.ParseIP(host).IsLoopback(); !local && !guarded {
+		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)}
 	}
 	return nil
 }
@@ -196,8 +199,6 @@ func (o *Options) flagged(err error) error {
 		return &engine.ConfigError{Field: "--crd", Problem: wrong.Problem}
 	case errors.As(err, &wrong) && wrong.Field == "Hosts":
 		return &engine.ConfigError{Field: "--host", Problem: wrong.Problem}
-	case errors.As(err, &wrong) && wrong.Field == "Listen.Address":
-		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)}
 	}
 	return err
 }
