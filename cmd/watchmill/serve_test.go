@@ -397,6 +397,8 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--listen is localhost:80a: inv":   {"--crd", manifests, "--listen", "localhost:80a"},
 		"invalid port; give a number":      {"--crd", "none", "--listen", ":99999"},
 		"--listen is 0.0.0.0:80, which":    {"--crd", "none", "--listen", "0.0.0.0:80"},
+		"--audit-log cannot be written":    {"--crd", manifests, "--data", "bolt:" + empty, "--audit-log", filepath.Join(none, "audit")},
+		"--audit-log is the file of --crd": {"--crd", manifests, "--data", "bolt:" + empty, "--audit-log", manifests},
 		"--crd cannot be read: read":       {"--crd", dir},
 		"--tls-cert":                       {"--crd", manifests, "--tls-cert", empty, "--tls-key", empty},
 		"tls-key cannot be used: " + large: {"--crd", manifests, "--tls-cert", large, "--tls-key", key},

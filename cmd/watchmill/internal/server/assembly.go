@@ -42,18 +42,18 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if err := a.openHost(o, measured.hostConfig(cfg.Logger)); err != nil {
 		return a, err
 	}
+	if a.audit, err = o.openAudit(cfg.Logger); err != nil {
+		return a, err
+	}
+	if a.audit != nil {
+		cfg.Audit = a.audit.request
+	}
 	if a.data, err = openData(o, a.host, cfg.Logger); err != nil {
 		return a, err
 	}
 	cfg.Checks = a.data.checks()
 	if a.snapshots, err = o.snapshots(a.data.file, cfg.Logger); err != nil {
 		return a, err
-	}
-	if a.audit, err = o.openAudit(cfg.Logger); err != nil {
-		return a, err
-	}
-	if a.audit != nil {
-		cfg.Audit = a.audit.request
 	}
 	if err := measured.addTo(&cfg, a.host, slices.Concat(a.data.collectors(), a.snapshots.collectors(), a.audit.collectors())); err != nil {
 		return a, err
