@@ -18,8 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/lease"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,6 +74,20 @@ func send(t *testing.T, method, url, media string, body []byte) (int, string) {
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	return resp.StatusCode, string(text)
+}
+
+// A program that gives storage for its leases finds them there after a restart: without them, two would lead.
+func TestNew_KeepsLeasesInTheStorageOfItsConfig(t *testing.T) {
+	storage, err := memory.New(registry.Schema(lease.Config()), memory.Options{})
+	require.NoError(t, err)
+	leases, err := lease.New(engine.Config[lease.Lease]{Backend: storage, FreshnessTimeout: time.Hour})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, leases.Close()) })
+	created, err := leases.Create(t.Context(), *held("a"), registry.WriteOptions{})
+	require.NoError(t, err)
+	kept, err := storage.Get(t.Context(), created.Key)
+	require.NoError(t, err)
+	require.Equal(t, created.Revision, kept.Revision)
 }
 
 // Typed clients send protobuf, and get JSON.
