@@ -81,6 +81,8 @@ func TestList_ReadsTheKeysThatAreLeft(t *testing.T) {
 		{fields: "metadata.namespace=a", prefix: "a/"},
 		{fields: "metadata.namespace=a,metadata.name=x", key: "a/x"},
 		{namespace: "a", fields: "metadata.name!=x", prefix: "a/"},
+		{namespace: "a", fields: "metadata.namespace=b", prefix: "a/"}, // the user may read those of a, at most
+		{namespace: "a", fields: "metadata.namespace=b,metadata.name=x", key: "a/x"},
 		{namespace: "a", fields: "metadata.name=", prefix: "a/"}, // which no object has: the key would be none
 		{clusterScoped: true},
 		{clusterScoped: true, fields: "metadata.name="},
@@ -99,9 +101,11 @@ func TestList_TokenContinuesItsListAlone(t *testing.T) {
 	first, _ := listed(t, "limit=1&labelSelector=a%3Db")
 	require.Empty(t, first.Seal(""))
 	token := url.QueryEscape(first.Seal("the engine's"))
-	_, opts := listed(t, "limit=1&labelSelector=a%3Db&continue="+token)
-	require.Equal(t, "the engine's", opts.Continue)
-	require.Equal(t, engine.Latest(), opts.Read)
+	for _, version := range []string{"", "&resourceVersion=0"} { // as it is in the first page of informers
+		_, opts := listed(t, "limit=1&labelSelector=a%3Db&continue="+token+version)
+		require.Equal(t, "the engine's", opts.Continue)
+		require.Equal(t, engine.Latest(), opts.Read)
+	}
 	for _, query := range []string{"continue=" + token, "labelSelector=a%3Db&continue=e30", "labelSelector=a%3Db&continue=!", "labelSelector=a%3Db&resourceVersion=7&continue=" + token} {
 		l, err := asked(t, "list", query).List()
 		require.NoError(t, err)
@@ -190,6 +194,17 @@ func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 	opts, _, err = asked(t, "deletecollection", "resourceVersion=7").Delete(nil)
 	require.NoError(t, err)
 	require.Zero(t, opts, "it says which are deleted")
+}
+
+// The older form of the propagation says whether the dependents stay.
+func TestDelete_OrphanDependentsIsAnOlderForm(t *testing.T) {
+	for query, want := range map[string]metav1.DeletionPropagation{
+		"orphanDependents=true": metav1.DeletePropagationOrphan, "orphanDependents=false": metav1.DeletePropagationBackground, "": "",
+	} {
+		opts, _, err := asked(t, "delete", query).Delete(nil)
+		require.NoError(t, err)
+		require.Equal(t, want, opts.Propagation, query)
+	}
 }
 
 // A precondition that says nothing is met by no object, rather than by all.
