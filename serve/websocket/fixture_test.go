@@ -164,11 +164,17 @@ func (s *server) refused(query string, headers ...string) *metav1.Status {
 	_, resp, err := s.dial(query, headers...)
 	require.Error(s.t, err)
 	require.NotNil(s.t, resp, "%v", err)
+	return statusOf(s.t, resp)
+}
+
+// statusOf returns the Status that an answer has.
+func statusOf(t testing.TB, resp *http.Response) *metav1.Status {
+	t.Helper()
 	text, err := io.ReadAll(resp.Body)
-	require.NoError(s.t, err)
+	require.NoError(t, err)
 	var status metav1.Status
-	require.NoError(s.t, json.Unmarshal(text, &status), "%s", text)
-	require.Equal(s.t, int(status.Code), resp.StatusCode)
+	require.NoError(t, json.Unmarshal(text, &status), "%s", text)
+	require.Equal(t, int(status.Code), resp.StatusCode)
 	return &status
 }
 

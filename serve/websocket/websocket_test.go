@@ -140,21 +140,24 @@ func TestUpgrade_AnswersWhatItRefuses(t *testing.T) {
 	require.Contains(t, w.Body.String(), "nothing but a token")
 }
 
-func TestHandshake_MalformedOnesAreRefused(t *testing.T) {
+// The library would refuse them, too, but in plain text.
+func TestHandshake_MalformedOnesAreRefusedByStatuses(t *testing.T) {
 	s := newServer(t, websocket.Options{})
-	for name, headers := range map[string]string{
-		"version": "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
-		"no key":  "Sec-WebSocket-Version: 13\r\n",
-		"a short": "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n",
-		"two":     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n",
+	const key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+	for name, request := range map[string]struct{ method, headers string }{
+		"version":     {"GET", "Sec-WebSocket-Version: 8\r\n" + key},
+		"no key":      {"GET", "Sec-WebSocket-Version: 13\r\n"},
+		"a short key": {"GET", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n"},
+		"no base64":   {"GET", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ????????????????????????\r\n"},
+		"two keys":    {"GET", "Sec-WebSocket-Version: 13\r\n" + key + key},
+		"method":      {"POST", "Sec-WebSocket-Version: 13\r\n" + key},
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		require.NoError(t, err)
-		fmt.Fprintf(conn, "GET %s?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n%s\r\n", widgets, headers)
-		line := make([]byte, len("HTTP/1.1 400"))
-		_, err = conn.Read(line)
+		fmt.Fprintf(conn, "%s %s?watch=1 HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n%s\r\n", request.method, widgets, request.headers)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
-		require.Equal(t, "HTTP/1.1 400", string(line), name)
+		require.Equal(t, metav1.StatusReasonBadRequest, statusOf(t, resp).Reason, name)
 		require.NoError(t, conn.Close())
 	}
 }
