@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,6 +192,38 @@ func TestController_ExitOfTheGoroutine(t *testing.T) {
 	require.EqualValues(t, 1, c.Stats().Failed)
 	require.NoError(t, c.Close())
 	require.NoError(t, pods.Close())
+}
+
+// Another worker, which goes on, gets no second one beside it.
+func TestController_ExitOfTheGoroutineAddsNoWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		var calls atomic.Int32
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: pods.Host(), Workers: 2, Limiter: queue.NewExponential[string](0, 0),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				if calls.Add(1) == 1 {
+					runtime.Goexit()
+				}
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		for n := range 5 {
+			_, err = pods.Create(t.Context(), Pod{Namespace: "ns", Name: fmt.Sprint(n)})
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		running := c.Stats().Queue.Running
+		close(release)
+		require.Equal(t, 2, running)
+		require.NoError(t, c.Settle(t.Context(), 0))
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
 }
 
 func TestController_ComesBackWhenAsked(t *testing.T) {

@@ -168,6 +168,32 @@ func TestSettle_EndsWithTheController(t *testing.T) {
 	})
 }
 
+// A caller that has waited long enough is let go, however long a key takes.
+func TestSettle_EndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := engine.New(podConfig())
+		require.NoError(t, err)
+		release := make(chan struct{})
+		c, err := controller.New(controller.Config[Pod]{
+			Source: pods.Source(), Host: pods.Host(),
+			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			},
+		})
+		require.NoError(t, err)
+		last, err := pods.Create(t.Context(), Pod{Namespace: "ns", Name: "a"})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, c.Settle(ctx, last.Revision), context.DeadlineExceeded)
+		close(release)
+		require.NoError(t, c.Settle(t.Context(), last.Revision))
+		require.NoError(t, c.Close())
+		require.NoError(t, pods.Close())
+	})
+}
+
 // The informer has the change, but the controller's handler is not done with it.
 func TestSettle_WaitsForTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
