@@ -39,8 +39,8 @@ type Config[T any] struct {
 	NoAge bool
 	// Fields are the fields that selectors may name besides metadata.name and
 	// metadata.namespace, each with a function that returns its value. Stores that share a
-	// backend, such as those of several versions, must have the same, since storage has the
-	// values as the writer found them.
+	// backend, such as those of several versions, must have the same unless they have a
+	// Conversion: storage has the values as the writer found them.
 	Fields map[string]func(obj *T) string
 	// HiddenFields are the names of those of Fields that selectors must not name, such as the fields
 	// of other versions of the kind: by them they would match nothing, or everything. They are hidden

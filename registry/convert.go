@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/convert"
@@ -34,7 +35,7 @@ func useConversion[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
 	schema := engineConfig[T, P](c).Schema()
 	b := convert.New(c.Engine.Backend, &schema, convert.Conversion{
 		ToStorage:   ofObjects(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
-		FromStorage: ofObjects(&schema, "Conversion.FromStorage", c.Conversion.FromStorage),
+		FromStorage: c.described(&schema, ofObjects(&schema, "Conversion.FromStorage", c.Conversion.FromStorage)),
 	})
 	c.Engine.Backend = b.Emitting()
 	return b
@@ -58,6 +59,25 @@ func ofObjects[T any](schema *store.Schema, name string, of func(T) (T, bool)) f
 		c := schema.Clone(o)
 		*valueOf[T](c) = value
 		return c, backend.Describe(schema, c)
+	}
+}
+
+// described returns a conversion from storage that describes an object anew if storage has it by the fields that
+// another store over it has, or had.
+func (c *Config[T]) described(schema *store.Schema, from func(*store.Object) (*store.Object, error)) func(*store.Object) (*store.Object, error) {
+	return func(o *store.Object) (*store.Object, error) {
+		shown, err := from(o)
+		if err != nil || shown != o || len(c.Fields) == 0 && len(o.Fields) == len(schema.Fields) {
+			return shown, err
+		}
+		shown = schema.Clone(o)
+		if err := backend.Describe(schema, shown); err != nil {
+			return nil, err
+		}
+		if slices.Equal(shown.Fields, o.Fields) {
+			return o, nil
+		}
+		return shown, nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,5 +176,53 @@ func TestConversion_IsOfEmittedValues(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, engine.Emitted, events[0].Type)
 		require.Equal(t, want, events[0].Object.Value.Spec.Color)
+	}
+}
+
+// The fields that two stores over one storage can select by differ: those of a kind as it is, and as it was. Each
+// sees the objects of the other by its own.
+func TestConversion_DescribesObjectsByTheFieldsOfItsStore(t *testing.T) {
+	b, err := memory.New(registry.Schema(config()), memory.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	open := func(fields map[string]func(*Widget) string) *registry.Store[Widget] {
+		cfg := withBackend(b, &registry.Conversion[Widget]{})
+		cfg.Fields = fields
+		return newStore(t, cfg)
+	}
+	byNothing := open(nil)
+	byColor := open(map[string]func(*Widget) string{"color": func(w *Widget) string { return w.Spec.Color }}) // it comes first
+	bySize := open(map[string]func(*Widget) string{"size": func(w *Widget) string { return fmt.Sprint(w.Spec.Size) }})
+	stores := map[string]*registry.Store[Widget]{"metadata.name=w1": byNothing, "color=red": byColor, "size=1": bySize}
+
+	watches := map[string]*engine.Watch[Widget]{}
+	for selector, s := range stores {
+		watches[selector], err = s.Engine().Watch(t.Context(), engine.WatchOptions{Fields: selector})
+		require.NoError(t, err)
+		defer watches[selector].Stop()
+	}
+	for i, s := range []*registry.Store[Widget]{byNothing, byColor, bySize} {
+		for j, color := range []string{"red", "blue"} {
+			w := widget(fmt.Sprintf("w%d", 2*i+j+1), j+1)
+			w.Spec.Color = color
+			create(t, s, w)
+		}
+	}
+	for selector, want := range map[string][]string{"metadata.name=w1": {"w1"}, "color=red": {"w1", "w3", "w5"}, "size=1": {"w1", "w3", "w5"}} {
+		list, err := stores[selector].Engine().List(t.Context(), engine.ListOptions{Fields: selector})
+		require.NoError(t, err)
+		var listed, watched []string
+		for _, o := range list.Items {
+			listed = append(listed, o.Value.Name)
+		}
+		require.Equal(t, want, listed, selector)
+		for len(watched) < len(want) {
+			events, err := watches[selector].Next(t.Context())
+			require.NoError(t, err)
+			for _, ev := range events {
+				watched = append(watched, ev.Object.Value.Name)
+			}
+		}
+		require.Equal(t, want, watched, selector)
 	}
 }

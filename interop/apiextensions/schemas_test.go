@@ -268,3 +268,27 @@ func TestDefinitions_OfDeprecatedVersionsWarnAsInKubernetes(t *testing.T) {
 	e.same(get("/apis/example.com/v4"))
 	require.Empty(t, strings.Join(e.wrong, "\n"))
 }
+
+// The objects that are there when the fields to select by change are selected by the new ones.
+func TestSchema_OfOtherSelectableFieldsIsAsInKubernetes(t *testing.T) {
+	e := newEvolving(t)
+	selecting := func(fields string) aVersion {
+		return aVersion{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"}`, more: fields}
+	}
+	reads := func() {
+		for _, selector := range []string{"metadata.name%3Da", "spec.color%3Dred", "spec.color!%3Dred", "spec.size%3D3", "spec.size%3D3,spec.color%3Dred", "spec.size%3D"} {
+			e.same(get(tries + "?fieldSelector=" + selector))
+			e.same(get(tries + "?watch=true&timeoutSeconds=1&resourceVersion=0&fieldSelector=" + selector))
+		}
+	}
+	e.define(selecting(``))
+	e.same(send(http.MethodPost, tries, "", tryOf("v1", "a", ``, `{"color":"red","size":3}`)))
+	e.same(send(http.MethodPost, tries, "", tryOf("v1", "b", ``, `{"color":"blue","size":3}`)))
+	for i, fields := range []string{`,"selectableFields":[{"jsonPath":".spec.color"}]`, `,"selectableFields":[{"jsonPath":".spec.color"},{"jsonPath":".spec.size"}]`, `,"selectableFields":[{"jsonPath":".spec.size"}]`, ``} {
+		e.define(selecting(fields))
+		reads()
+		e.same(send(http.MethodPost, tries, "", tryOf("v1", fmt.Sprintf("c%d", i), ``, `{"color":"red"}`)))
+		reads()
+	}
+	require.Empty(t, strings.Join(e.wrong, "\n"))
+}

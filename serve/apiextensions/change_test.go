@@ -110,9 +110,8 @@ func TestChange_OfWhatIsFixedIsRefused(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
 		c.define(definition("widgets", "Widget"))
 		for field, edit := range map[string]func(spec map[string]any){
-			"spec.scope":                         func(spec map[string]any) { spec["scope"] = "Cluster" },
-			"spec.names.kind":                    func(spec map[string]any) { spec["names"].(map[string]any)["kind"] = "Gadget" },
-			"spec.versions[v1].selectableFields": ofVersion(func(v map[string]any) { v["selectableFields"] = []any{map[string]any{"jsonPath": ".spec.color"}} }),
+			"spec.scope":      func(spec map[string]any) { spec["scope"] = "Cluster" },
+			"spec.names.kind": func(spec map[string]any) { spec["names"].(map[string]any)["kind"] = "Gadget" },
 		} {
 			require.Contains(t, c.update(422, definition("widgets", "Widget", edit)).Body.String(), `"field":"`+field+`"`)
 		}

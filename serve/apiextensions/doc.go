@@ -62,12 +62,12 @@
 // write of an object, even one that changes nothing, stores it as the new schema has it.
 //
 // The objects are converted once, when the new kind is opened. One that this changes is in memory
-// twice, and so are all objects of a version that is not the storage version.
+// twice, and so are all objects of a version that is not the storage version. Other selectable fields
+// change every object until it is next written with a change or, over storage that lasts, until the program
+// starts again.
 //
-// The group, the plural, the kind and the scope cannot change, and neither can the selectable
-// fields of all versions together, since storage knows the objects by them: a new version can list
-// only fields that another one lists. A version that objects may be stored in need not be served, but
-// stays until it is taken out of status.storedVersions.
+// The group, the plural, the kind and the scope cannot change. A version that objects may be stored in
+// need not be served, but stays until it is taken out of status.storedVersions.
 //
 // # Names
 //

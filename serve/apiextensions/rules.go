@@ -132,7 +132,6 @@ func validate(reading crd.Options, o, old *object) field.ErrorList {
 	if accepted(old).Kind != "" { // otherwise another kind may have the name
 		fixed(spec.Child("names", "kind"), now.Kind.Kind, before.Kind.Kind)
 	}
-	fixed(spec.Child("versions").Key(now.Kind.Version).Child("selectableFields"), fieldsOf(now), fieldsOf(before))
 	return wrong
 }
 
@@ -160,11 +159,6 @@ func invalid(err error) field.ErrorList {
 		return field.ErrorList{field.Invalid(field.NewPath(wrong.Field), "", wrong.Problem)}
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("spec"), "", err.Error())}
-}
-
-// fieldsOf returns the names of the fields that selectors of the kind may name, in order.
-func fieldsOf(d *crd.Definition) []string {
-	return slices.Sorted(maps.Keys(d.Config().Fields))
 }
 
 // notes are the warnings for the writer of a definition.
