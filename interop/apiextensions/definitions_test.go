@@ -67,6 +67,7 @@ var edits = []edited{
 	"spec":{"group":"example.org"`, `"metadata":{"name":"gears.example.k8s.io","annotations":{"api-approved.kubernetes.io":"no"}},"spec":{"group":"example.k8s.io"`},
 	{`"kind":"Gear"`, `"kind":"Gear","listKind":"Gear"`}, {`"kind":"Gear"`, `"kind":"Gear","listKind":"Gear List"`}, {`"kind":"Gear"`, `"kind":"Gear","categories":["ALL"]`},
 	{`"kind":"Gear"`, `"kind":"Gear","shortNames":["g"],"singular":"gear","categories":["all"],"listKind":"GearList"`}, {`"kind":"Gear"`, `"kind":"Gear","shortNames":["G"]`},
+	{`"spec":{"group"`, `"status":{"observedGeneration":1,"conditions":[{"type":"Established","status":"True","observedGeneration":1}],"acceptedNames":{"plural":"gears","kind":"Gear"},"storedVersions":["v1"]},"spec":{"group"`},
 	{`"scope"`, `"preserveUnknownFields":true,"scope"`}, {`"scope"`, `"preserveUnknownFields":false,"scope"`},
 	{`"scope"`, `"conversion":{"strategy":"Guess"},"scope"`}, {`"scope"`, `"conversion":{"strategy":"None"},"scope"`}, {`"scope"`, `"conversion":{},"scope"`},
 	{`"scope"`, `"conversion":{"strategy":"Webhook"},"scope"`}, {`"scope"`, `"conversion":{"strategy":"None","webhook":{"clientConfig":{"url":"https://example.org"},"conversionReviewVersions":["v1"]}},"scope"`},

@@ -40,6 +40,16 @@ func TestDefinitions_ServeAKindOnceItIsDefined(t *testing.T) {
 	})
 }
 
+// What is read from a cluster is written elsewhere as it is, with a status, of which each server makes its own.
+func TestDefinitions_MayHaveTheStatusOfACluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		const status = `"status":{"observedGeneration":3,"conditions":[{"type":"Mine","status":"True","observedGeneration":3}],"storedVersions":["v0"]},`
+		o := c.must(201, "POST", definitionsPath+"?fieldValidation=Strict", strings.Replace(definition("widgets", "Widget"), "{", "{"+status, 1)).object()
+		require.Equal(t, map[string]any{"storedVersions": []any{"v1"}}, o.Object["status"])
+	})
+}
+
 func TestDefinitions_ObjectsHaveServerSideApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})
