@@ -2,6 +2,9 @@ package serve_test
 
 import (
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -80,6 +83,22 @@ func TestRemove_LeavesNothingOfTheKind(t *testing.T) {
 	s.handler.Remove(s.widgets, later)
 	require.Equal(t, 200, s.get("/apis/example.com/v1/zones").code)
 	require.Equal(t, 404, s.get("/apis/example.com/v1/widgets").code, "what the configuration named can go, too")
+}
+
+// A program may bring other kinds later.
+func TestRemove_OfTheLastKindLeavesAServer(t *testing.T) {
+	later := newLater(t)
+	handler, err := serve.New(serve.Config{Resources: []serve.Provider{later}, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	code := func(path string) int {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, http.NoBody))
+		return w.Code
+	}
+	handler.Remove(later)
+	require.Equal(t, []int{404, 200, 200}, []int{code(laterPath), code("/apis"), code("/openapi/v2")})
+	require.NoError(t, handler.Add(later))
+	require.Equal(t, 200, code(laterPath))
 }
 
 // providers is a provider that cannot be compared.
