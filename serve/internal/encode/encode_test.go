@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +35,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"size":%d}`, s.Size), nil
 }
 
-// widgets returns a resource with so many widgets, w0 and so on, and these as items.
-func widgets(t *testing.T, n int) (registry.Resource, []registry.Item) {
+func newStore(t *testing.T) *registry.Store[Widget] {
 	t.Helper()
 	all, err := registry.New(registry.Config[Widget]{
 		Kind:    registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"},
@@ -44,6 +44,13 @@ func widgets(t *testing.T, n int) (registry.Resource, []registry.Item) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, all.Close()) })
+	return all
+}
+
+// widgets returns a resource with so many widgets, w0 and so on, and these as items.
+func widgets(t *testing.T, n int) (registry.Resource, []registry.Item) {
+	t.Helper()
+	all := newStore(t)
 	resource, items := all.Resources()[0], []registry.Item(nil)
 	for i := range n {
 		name := fmt.Sprint("w", i)
@@ -157,4 +164,24 @@ func TestList_ItemsAreAsItsKindSays(t *testing.T) {
 	require.Equal(t, []any{"w1", 1.0}, rows[1].(map[string]any)["cells"].([]any)[:2])
 	_, err = c.Table(info, "All", accept.Table, false)
 	require.ErrorContains(t, err, "includeObject")
+}
+
+// The last column is the age. It is not known of an object without a time, as a backend may have.
+func TestTable_RowsHaveAnAge(t *testing.T) {
+	all := newStore(t)
+	resource := all.Resources()[0]
+	table, err := encode.NewCache(1<<20).Table(resource.Info(), "None", accept.Table, false)
+	require.NoError(t, err)
+	head, err := table.Head(metav1.ListMeta{}, true)
+	require.NoError(t, err)
+	require.Contains(t, string(head), `"name":"Age"`)
+	for want, created := range map[string]metav1.Time{"3d4h": metav1.NewTime(time.Now().Add(-76 * time.Hour)), "unknown": {}} {
+		o, err := all.Engine().Put(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", CreationTimestamp: created}})
+		require.NoError(t, err)
+		item, err := resource.Get(t.Context(), o.Key, engine.GetOptions{Read: engine.Latest()})
+		require.NoError(t, err)
+		row, err := table.Row(item)
+		require.NoError(t, err)
+		require.Contains(t, string(row), want)
+	}
 }
