@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // paging is a server that returns one page for each token, the first for none, whatever the
@@ -266,6 +267,21 @@ func TestList_RefusalOfAToken(t *testing.T) {
 		require.Equal(t, invalid, errors.Is(err, store.ErrInvalidContinue), "%v", err)
 		var status *remote.StatusError
 		require.ErrorAs(t, err, &status)
+	}
+}
+
+// What no list can be is refused without asking the server, which would take the rest of it for a list of everything.
+func TestList_RefusesWhatCannotBe(t *testing.T) {
+	b := paging(t, func(string) string { panic("it was asked") })
+	for want, lists := range map[error][]backend.ListOptions{
+		store.ErrInvalidContinue: {{Continue: "nonsense"}, {Prefix: "b", Continue: backend.Token{Revision: 1, Start: "a"}.Encode()}},
+		store.ErrInvalidKey:      {{Prefix: "/a"}},
+		usercode.ErrConfig:       {{Limit: -1}},
+	} {
+		for _, of := range lists {
+			_, err := b.List(t.Context(), of)
+			require.ErrorIs(t, err, want, "%+v", of)
+		}
 	}
 }
 
