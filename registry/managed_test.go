@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 // applier is an Applier that merges nothing, and fails as the test demands.
 type applier struct {
 	decode, apply, update func() error
+	now                   time.Time // in the entries of updates
 }
 
 func run(fail func() error) error {
@@ -39,7 +41,7 @@ func (a *applier) Apply(live, config map[string]any, by registry.Manager, _ bool
 }
 
 func (a *applier) Update(_, _ map[string]any, by registry.Manager) ([]metav1.ManagedFieldsEntry, error) {
-	return []metav1.ManagedFieldsEntry{{Manager: by.Name, Operation: "Update", APIVersion: "example.com/v1", FieldsType: "FieldsV1"}}, run(a.update)
+	return []metav1.ManagedFieldsEntry{{Manager: by.Name, Operation: "Update", APIVersion: "example.com/v1", FieldsType: "FieldsV1", Time: new(metav1.NewTime(a.now))}}, run(a.update)
 }
 
 func newStoreWith(t *testing.T, a *applier) *registry.Store[Widget] {
@@ -87,6 +89,23 @@ func TestManagedFields_ThatCannotBeMadeStayAsTheyWere(t *testing.T) {
 	o, _, err = s.Update(t.Context(), o.Key, grow(0), opts)
 	require.NoError(t, err)
 	require.Equal(t, "two", manager(o))
+}
+
+// A controller that writes what is there already, again and again, would otherwise wake all that watch the object.
+func TestManagedFields_OfAWriteWithoutAChangeAreNotNewer(t *testing.T) {
+	a := &applier{now: time.Unix(1, 0)}
+	s := newStoreWith(t, a)
+	opts := registry.WriteOptions{Manager: "one"}
+	o, err := s.Create(t.Context(), widget("a", 1), opts)
+	require.NoError(t, err)
+	a.now = time.Unix(2, 0)
+	same, _, err := s.Update(t.Context(), o.Key, grow(0), opts)
+	require.NoError(t, err)
+	require.Equal(t, o.Revision, same.Revision)
+	require.EqualValues(t, 1, same.Value.ManagedFields[0].Time.Unix())
+	next, _, err := s.Update(t.Context(), o.Key, grow(1), opts)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, next.Value.ManagedFields[0].Time.Unix())
 }
 
 func TestApply_FailuresOfTheApplierAreTold(t *testing.T) {
