@@ -87,7 +87,7 @@ func TestDecoders_RefuseWhatIsNoMessageOfTheKind(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"nothing": nil, "JSON": []byte(`{"kind":"Thing"}`), "no envelope": []byte("k8s\x00\xff"), "torn": whole[:len(whole)-3],
 		"torn inside": message(t, "example.com/v1", "Thing", raw{0x0a, 0x05, 0x01}), "a byte short": message(t, "example.com/v1", "Thing", raw{0x0a, 0x02, 0x01}), "torn scale": message(t, "autoscaling/v1", "Scale", raw{0x0a, 0x05, 0x01}),
-		"scale without a tag": message(t, "autoscaling/v1", "Scale", raw{0x80}), "torn spec": message(t, "autoscaling/v1", "Scale", raw{0x12, 0x01, 0x08}),
+		"scale without a tag": message(t, "autoscaling/v1", "Scale", raw{0x80}), "torn spec": message(t, "autoscaling/v1", "Scale", raw{0x12, 0x01, 0x08}), "a field of a type that there is not": message(t, "example.com/v1", "Thing", raw{0x0f, 0x00}),
 		// Bytes in place of a number, and so on: a Scale of 0 replicas is not what was sent.
 		"replicas of another type": message(t, "autoscaling/v1", "Scale", raw{0x12, 0x03, 0x0a, 0x01, 0x05}), "a spec that is a number": message(t, "autoscaling/v1", "Scale", raw{0x10, 0x05}),
 		"a selector that is a number": message(t, "autoscaling/v1", "Scale", raw{0x1a, 0x02, 0x10, 0x05}),

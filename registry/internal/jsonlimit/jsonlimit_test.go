@@ -101,7 +101,7 @@ func TestTooDeep_IsMoreThanCheckAllows(t *testing.T) {
 func TestLongest_CountsItemsAndFields(t *testing.T) {
 	for text, want := range map[string][2]int{
 		`[1,2,3]`: {3, 0}, `{"a":[1,[2,3]],"b":{"c":"[,,,]","d":1,"e":"\",,,,"}}`: {2, 3},
-		`[{},{},{}]`: {3, 1}, `1`: {0, 0}, `]}`: {1, 1}, `,"`: {0, 0},
+		`[{},{},{}]`: {3, 1}, `{"a":[],"b":[],"c":[]}`: {1, 3}, `[[],[],[]]`: {3, 0}, `1`: {0, 0}, `]}`: {1, 1}, `,"`: {0, 0},
 	} {
 		items, fields := jsonlimit.Longest([]byte(text))
 		require.Equal(t, want, [2]int{items, fields}, text)
