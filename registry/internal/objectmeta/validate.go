@@ -21,6 +21,6 @@ func ValidateUpdate(m, old metav1.Object, revision string) field.ErrorList {
 	if old.GetDeletionTimestamp() == nil {
 		return wrong
 	}
-	// New finalizers would hold up the deletion under way.
+	// The validation has told of new finalizers, which would hold up the deletion. Kubernetes tells of them twice.
 	return append(wrong, validation.ValidateNoNewFinalizers(m.GetFinalizers(), old.GetFinalizers(), metadata.Child("finalizers"))...)
 }
