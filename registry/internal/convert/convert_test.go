@@ -354,8 +354,9 @@ func TestBackend_WhoseConversionFails(t *testing.T) {
 	require.ErrorIs(t, err, errConversion)
 	_, err = shown.Put(t.Context(), backendtest.Draft(backendtest.Value{Key: "k", Text: incomplete}), nil, backend.PutOptions{})
 	require.ErrorIs(t, err, errConversion, "the conflict has an object")
-	_, err = shown.Remove(t.Context(), o)
+	gone, err := shown.Remove(t.Context(), o)
 	require.NoError(t, err)
+	require.Greater(t, gone.Revision, o.Revision, "it was deleted, whatever it was")
 
 	_, broken := newBackends(t, convert.Conversion{ToStorage: convertOrFail, FromStorage: complete})
 	_, err = broken.Put(t.Context(), o, nil, backend.PutOptions{})
