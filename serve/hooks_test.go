@@ -141,6 +141,22 @@ func TestAuthorize_SelectorsAreOfVerbsThatSelect(t *testing.T) {
 	}, asked)
 }
 
+// A policy, and the log of the audit, have the name of the path, which is in the field selector, too.
+func TestAuthorize_NameOfAnOlderWatchIsThatOfItsPath(t *testing.T) {
+	names := make(chan string, 1)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Authorize = func(_ context.Context, _ serve.User, r *serve.Request) error {
+			names <- r.Name
+			return errors.New("not you")
+		}
+	})
+	older := strings.Replace(inDefault, "/v1/", "/v1/watch/", 1)
+	for path, want := range map[string]string{inDefault: "a", older: "a", older + "/b": "b"} {
+		s.get(path + "?watch=1&fieldSelector=metadata.name%3Da")
+		require.Equal(t, want, <-names, path)
+	}
+}
+
 // A name that the server has made is known once the object is there.
 func TestAudit_HasTheNameThatWasGenerated(t *testing.T) {
 	audited := make(chan serve.Audited, 1)

@@ -177,7 +177,7 @@ func (r *Request) nameFromSelector() {
 }
 
 // selects reports whether the request is for the objects that selectors match. Its Name is one that they
-// fix, and not in the path.
+// fix, except for an older watch, which may have it in the path.
 func (r *Request) selects() bool {
 	return r.Verb == "list" || r.Verb == "watch" || r.Verb == "deletecollection"
 }
