@@ -70,8 +70,8 @@ func customKind() []Workload {
 	}
 }
 
-// podDefinition is the kind as a manifest has it, the same as the rival's.
-const podDefinition = `
+// CustomDefinition is the manifest of the kind, by which each contender serves it.
+const CustomDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: pods.bench.watchmill}
@@ -98,7 +98,7 @@ type customServer struct {
 
 // openCustom serves the kind of a manifest with managed fields, as watchmill serve does.
 func openCustom(ctx context.Context) (*Endpoint, error) {
-	defined, err := crd.Parse(strings.NewReader(podDefinition))
+	defined, err := crd.Parse(strings.NewReader(CustomDefinition))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	crd "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apiextensions-apiserver/test/integration/fixtures"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -92,26 +92,12 @@ func install(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fixtures.CreateNewV1CustomResourceDefinition(definition(), definitions, objects); err != nil {
+	var defined crd.CustomResourceDefinition
+	if err := yaml.Unmarshal([]byte(bench.CustomDefinition), &defined); err != nil {
+		return err
+	}
+	if _, err := fixtures.CreateNewV1CustomResourceDefinition(&defined, definitions, objects); err != nil {
 		return fmt.Errorf("creating the kind: %w", err)
 	}
 	return nil
-}
-
-// definition returns the kind, with the fields of a bench.Object.
-func definition() *crd.CustomResourceDefinition {
-	spec := crd.JSONSchemaProps{Type: "object", Properties: map[string]crd.JSONSchemaProps{"nodeName": {Type: "string"}}}
-	return &crd.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "pods.bench.watchmill"},
-		Spec: crd.CustomResourceDefinitionSpec{
-			Group: "bench.watchmill", Scope: crd.NamespaceScoped,
-			Names: crd.CustomResourceDefinitionNames{Plural: "pods", Singular: "pod", Kind: "Pod", ListKind: "PodList"},
-			Versions: []crd.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &crd.CustomResourceValidation{OpenAPIV3Schema: &crd.JSONSchemaProps{
-					Type: "object", Properties: map[string]crd.JSONSchemaProps{"spec": spec},
-				}},
-			}},
-		},
-	}
 }
