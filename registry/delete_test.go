@@ -98,14 +98,17 @@ func TestDelete_Preconditions(t *testing.T) {
 	require.ErrorAs(t, err, new(*registry.BadRequestError))
 }
 
+// halfAMinute is the grace period of kinds that have one, unless a deletion asks for another.
+func halfAMinute(_ *Widget, asked *int64) (int64, bool) {
+	if asked != nil {
+		return *asked, true
+	}
+	return 30, true
+}
+
 func TestDelete_WithGrace(t *testing.T) {
 	cfg := config()
-	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) {
-		if asked != nil {
-			return *asked, true
-		}
-		return 30, true
-	}
+	cfg.Strategy.Grace = halfAMinute
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
@@ -164,12 +167,7 @@ func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
 // Only a deletion that asks for a period shortens that of an object that is being deleted.
 func TestDelete_AgainKeepsTheGraceUnlessAskedForLess(t *testing.T) {
 	cfg := config()
-	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) {
-		if asked != nil {
-			return *asked, true
-		}
-		return 30, true
-	}
+	cfg.Strategy.Grace = halfAMinute
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	long := int64(3600)

@@ -104,12 +104,7 @@ func TestDelete_LastsUntilTheGarbageCollectorHasFinished(t *testing.T) {
 // As in Kubernetes, a deletion that leaves a grace period as it was changes nothing else either.
 func TestDelete_PolicyWithinAGracePeriod(t *testing.T) {
 	cfg := collected()
-	cfg.Strategy.Grace = func(_ *Widget, asked *int64) (int64, bool) {
-		if asked != nil {
-			return *asked, true
-		}
-		return 30, true
-	}
+	cfg.Strategy.Grace = halfAMinute
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	for _, step := range []struct {
