@@ -18,6 +18,7 @@ import (
 type Queue struct {
 	running sorted // with a monotonic reading
 	wall    sorted // without
+	objects int    // in both; mostly zero, and then no tree is asked
 }
 
 // sorted is a B-tree, as an interface to save compile time: a package that can reach a generic
@@ -59,17 +60,27 @@ func (q *Queue) of(at time.Time) sorted {
 }
 
 // Add adds o, which has a time to expire at.
-func (q *Queue) Add(o *store.Object, size int) { q.of(o.Expires).Set(&Expiring{o, size}) }
+func (q *Queue) Add(o *store.Object, size int) {
+	if _, replaced := q.of(o.Expires).Set(&Expiring{o, size}); !replaced {
+		q.objects++
+	}
+}
 
 // Remove forgets o, if it is there.
 func (q *Queue) Remove(o *store.Object) {
-	if !o.Expires.IsZero() {
-		q.of(o.Expires).Delete(&Expiring{Object: o})
+	if o.Expires.IsZero() {
+		return
+	}
+	if _, found := q.of(o.Expires).Delete(&Expiring{Object: o}); found {
+		q.objects--
 	}
 }
 
 // Earliest returns when the first object expires, as seen from now; [Never] if none does.
 func (q *Queue) Earliest(now time.Time) time.Time {
+	if q.objects == 0 {
+		return Never
+	}
 	first, ok := q.running.Min()
 	if other, too := q.wall.Min(); too && (!ok || other.Object.Expires.Sub(now) < first.Object.Expires.Sub(now)) {
 		first, ok = other, true
@@ -82,6 +93,9 @@ func (q *Queue) Earliest(now time.Time) time.Time {
 
 // byWall reports whether there are objects that expire by the wall clock.
 func (q *Queue) byWall() bool {
+	if q.objects == 0 {
+		return false
+	}
 	_, some := q.wall.Min()
 	return some
 }
