@@ -159,6 +159,9 @@ func (w *Window) View() WindowView {
 	}
 }
 
+// Next returns the position after the last event, that of [WindowView.Next].
+func (w *Window) Next() Seq { return w.next }
+
 // Trim drops the events that exceed the limits at time now, and returns their
 // number. If there is nothing to drop it looks only at the gaps, which are as few as
 // relists, and does not allocate; else it takes O(chunks). An idle window becomes empty in

@@ -69,7 +69,7 @@ func (c *cache) changes(u reflector.Update) bool {
 		}
 	}
 	if shared {
-		c.state = state{base: u.State, at: c.window.View().Next()}
+		c.state = state{base: u.State, at: c.window.Next()}
 	}
 	c.Stats.Events.Add(uint64(len(u.Events)))
 	return true
@@ -141,7 +141,7 @@ func (c *cache) replace(u reflector.Update) {
 		c.window.RaiseFloor(u.Revision) // what leads to the list leads from wrong states
 	}
 	c.state, c.revision, c.storeID = listed, u.Revision, u.StoreID
-	c.state.at = c.window.View().Next() // after the difference, which the list has
+	c.state.at = c.window.Next() // after the difference, which the list has
 	c.until = u.Until
 	c.filled, c.distrusted, c.dirty = true, false, true
 	if again && c.OnRelist != nil {

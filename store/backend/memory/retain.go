@@ -66,7 +66,7 @@ func (b *Backend) History() store.WindowView {
 // unread returns the position up to which all watches that share the state have
 // read, including watches for which a list holds the history. The caller holds the lock.
 func (b *Backend) unread() store.Seq {
-	at := b.window.View().Next()
+	at := b.window.Next()
 	for _, w := range b.sharing {
 		at = min(at, w.At)
 	}
@@ -106,7 +106,7 @@ func (b *Backend) trimHistory() {
 	if dropped > 0 {
 		b.forgetLatest()
 	}
-	if dropped > 0 || b.trimmed != b.revision || unread < b.window.View().Next() {
+	if dropped > 0 || b.trimmed != b.revision || unread < b.window.Next() {
 		b.trim.Set(now.Add(max(b.retain.MinAge, leastTrim)))
 	}
 	b.trimmed = b.revision
