@@ -113,8 +113,12 @@ func untypedEvent[T any](ev Event[T]) store.Event {
 	return store.Event{Type: ev.Type, Marks: ev.Marks, Revision: ev.Revision, Object: store.Header(ev.Object), Prev: store.Header(ev.Prev)}
 }
 
-// draft returns a new object of which only the value is filled in.
-func draft[T any](value T) *store.Object { return store.Header(&Object[T]{Value: value}) }
+// draft returns a new object of which only the value is filled in. It copies the value once, from where that is.
+func draft[T any](value *T) *store.Object {
+	o := new(Object[T])
+	o.Value = *value
+	return store.Header(o)
+}
 
 // Schema returns the functions for T that a backend's constructor needs: to encode
 // objects, and for their labels, fields and sizes.

@@ -180,7 +180,7 @@ func (t *topic) start(cfg settings, o TopicOptions) (err error) {
 // block all its workers for as long. After an error nothing was sent, unless that is a
 // [backend.ErrUncertain] of a topic that is being drained, whose subscribers may get the message.
 func (t *Topic[T]) Publish(ctx context.Context, message T) (Revision, error) {
-	return t.core.publish(ctx, draft(message))
+	return t.core.publish(ctx, draft(&message))
 }
 
 func (t *topic) publish(ctx context.Context, message *store.Object) (Revision, error) {

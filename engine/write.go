@@ -26,7 +26,7 @@ func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
 // Errors: as for Create; [ErrConfig] if ttl is negative, and [ErrUnsupported] if the
 // backend has no TTLs.
 func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
-	o, err := e.core.create(ctx, draft(value), ttl)
+	o, err := e.core.create(ctx, draft(&value), ttl)
 	return typed[T](o), err
 }
 
@@ -72,7 +72,7 @@ type UpdateOptions struct {
 	Permanent bool
 }
 
-func (o UpdateOptions) expiry() expiry { return expiry{o.TTL, o.Permanent} }
+func (o *UpdateOptions) expiry() expiry { return expiry{o.TTL, o.Permanent} }
 
 // Update replaces the object under key by what change makes of its value, and
 // returns it as stored. It retries while others write the object in between, so
@@ -107,11 +107,11 @@ func (e *core) update(ctx context.Context, key string, change backend.UpdateFunc
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
-	return e.beginWrite(ctx).acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change, opts.expiry()), e.updateOptions(key, opts)))
+	return e.beginWrite(ctx).acknowledge(e.storage.GuaranteedUpdate(ctx, key, e.carrying(change, opts.expiry()), e.updateOptions(key, &opts)))
 }
 
 // updateOptions returns the storage's options for a write of key.
-func (e *core) updateOptions(key string, opts UpdateOptions) backend.UpdateOptions {
+func (e *core) updateOptions(key string, opts *UpdateOptions) backend.UpdateOptions {
 	return backend.UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: opts.CreateIfMissing, TTL: opts.TTL, Permanent: opts.Permanent,
 		Suggestion: e.suggestion(key),
@@ -149,21 +149,22 @@ type PutOptions struct {
 //
 // Errors: as for Create and Update.
 func (e *Engine[T]) PutWith(ctx context.Context, value T, opts PutOptions) (*Object[T], error) {
-	o, err := e.core.put(ctx, draft(value), opts)
+	o, err := e.core.put(ctx, draft(&value), opts)
 	return typed[T](o), err
 }
 
 func (e *core) put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error) {
 	draft.Key = opts.Key
-	o, err := e.updateTo(ctx, draft, UpdateOptions{
+	o, err := e.updateTo(ctx, draft, &UpdateOptions{
 		Preconditions: opts.Preconditions, CreateIfMissing: true, TTL: opts.TTL, Permanent: opts.Permanent,
 	})
 	err = optionNamed(err, "UpdateOptions.TTL", "PutOptions.TTL")
 	return o, optionNamed(err, "UpdateOptions.Permanent", "PutOptions.Permanent")
 }
 
-// updateTo updates the object under draft's key, which is that of its value, to draft.
-func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOptions) (*store.Object, error) {
+// updateTo updates the object under draft's key, which is that of its value, to draft. The options are a pointer
+// since a processor waits where a struct of which it has just written single bytes is copied as a whole.
+func (e *core) updateTo(ctx context.Context, draft *store.Object, opts *UpdateOptions) (*store.Object, error) {
 	key, err := e.keyOf(draft)
 	if err == nil && draft.Key != "" {
 		err = store.ValidateKey(draft.Key)
@@ -190,7 +191,7 @@ func (e *core) updateTo(ctx context.Context, draft *store.Object, opts UpdateOpt
 // Errors: [ErrConflict] if the object is at another revision, [ErrNotFound] if there is
 // none, [ErrConfig] if revision is zero, and as for Update.
 func (e *Engine[T]) Replace(ctx context.Context, value T, revision Revision) (*Object[T], error) {
-	o, err := e.core.replace(ctx, draft(value), revision)
+	o, err := e.core.replace(ctx, draft(&value), revision)
 	return typed[T](o), err
 }
 
@@ -198,7 +199,7 @@ func (e *core) replace(ctx context.Context, draft *store.Object, revision Revisi
 	if revision == 0 {
 		return nil, &usercode.ConfigError{Field: "revision", Problem: "is zero, which no object has; give that of the object to replace, or call Put"}
 	}
-	return e.updateTo(ctx, draft, UpdateOptions{Preconditions: Preconditions{Revision: revision}})
+	return e.updateTo(ctx, draft, &UpdateOptions{Preconditions: Preconditions{Revision: revision}})
 }
 
 // errNoKey: a write needs a key that neither the value has nor the caller gave.
@@ -273,7 +274,7 @@ func (e *core) emits() bool {
 // [ErrEngineClosed], a [*usercode.PanicError] if a function of the configuration panics,
 // ctx's cause.
 func (e *Engine[T]) Emit(ctx context.Context, value T) (Revision, error) {
-	return e.core.emit(ctx, draft(value))
+	return e.core.emit(ctx, draft(&value))
 }
 
 func (e *core) emit(ctx context.Context, draft *store.Object) (Revision, error) {

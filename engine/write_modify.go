@@ -50,7 +50,7 @@ func (e *Engine[T]) Modify(ctx context.Context, key string, change func(*Object[
 	}
 	o, err := e.core.modify(ctx, key, func(_ context.Context, current *store.Object) (backend.Change, error) {
 		c, err := change(typed[T](current))
-		return backend.Change{Draft: draft(c.Value), TTL: c.TTL, Permanent: c.Permanent, Delete: c.Delete}, err
+		return backend.Change{Draft: draft(&c.Value), TTL: c.TTL, Permanent: c.Permanent, Delete: c.Delete}, err
 	}, opts)
 	return typed[T](o), err
 }
