@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"mime"
 	"reflect"
 	"slices"
@@ -244,16 +245,23 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	kind := c.Kind
 	e.Key = func(v T) string { return kind.Key(P(&v).GetNamespace(), P(&v).GetName()) }
 	e.Labels = func(v T) labels.Set { return P(&v).GetLabels() }
-	e.Fields = engine.Fields[T]{
-		"metadata.name":      func(v T) string { return P(&v).GetName() },
-		"metadata.namespace": func(v T) string { return P(&v).GetNamespace() },
-	}
-	for name, get := range c.Fields {
+	e.Fields = engine.Fields[T]{}
+	for name, get := range fieldsOf[T, P](c) {
 		e.Fields[name] = func(v T) string { return get(&v) }
 	}
 	e.Equal = equalOf[T, P]()
 	e.Name = cmp.Or(e.Name, kind.GroupResource().String())
 	return e
+}
+
+// fieldsOf returns the functions of all fields that objects of a kind are selected by.
+func fieldsOf[T any, P Ptr[T]](c *Config[T]) map[string]func(*T) string {
+	all := map[string]func(*T) string{
+		"metadata.name":      func(v *T) string { return P(v).GetName() },
+		"metadata.namespace": func(v *T) string { return P(v).GetNamespace() },
+	}
+	maps.Copy(all, c.Fields)
+	return all
 }
 
 // equalOf returns the function that compares two objects. It ignores the version in their TypeMeta, if

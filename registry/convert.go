@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"slices"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry/internal/convert"
@@ -35,7 +34,7 @@ func useConversion[T any, P Ptr[T]](c *Config[T]) *convert.Backend {
 	schema := engineConfig[T, P](c).Schema()
 	b := convert.New(c.Engine.Backend, &schema, convert.Conversion{
 		ToStorage:   ofObjects(&schema, "Conversion.ToStorage", c.Conversion.ToStorage),
-		FromStorage: c.described(&schema, ofObjects(&schema, "Conversion.FromStorage", c.Conversion.FromStorage)),
+		FromStorage: described[T, P](c, &schema, ofObjects(&schema, "Conversion.FromStorage", c.Conversion.FromStorage)),
 	})
 	c.Engine.Backend = b.Emitting()
 	return b
@@ -64,21 +63,45 @@ func ofObjects[T any](schema *store.Schema, name string, of func(T) (T, bool)) f
 
 // described returns a conversion from storage that describes an object anew if storage has it by the fields that
 // another store over it has, or had.
-func (c *Config[T]) described(schema *store.Schema, from func(*store.Object) (*store.Object, error)) func(*store.Object) (*store.Object, error) {
+func described[T any, P Ptr[T]](c *Config[T], schema *store.Schema, from func(*store.Object) (*store.Object, error)) func(*store.Object) (*store.Object, error) {
+	all := fieldsOf[T, P](c)
+	fields := make([]func(*T) string, 0, len(all)) // in the order of an object's
+	for _, name := range schema.Fields {
+		fields = append(fields, all[name])
+	}
+	hasOwn := len(c.Fields) > 0
 	return func(o *store.Object) (*store.Object, error) {
 		shown, err := from(o)
-		if err != nil || shown != o || len(c.Fields) == 0 && len(o.Fields) == len(schema.Fields) {
+		if err != nil || shown != o {
 			return shown, err
 		}
-		shown = schema.Clone(o)
-		if err := backend.Describe(schema, shown); err != nil {
-			return nil, err
+		same := len(o.Fields) == len(fields)
+		if same && hasOwn { // otherwise they are those of every kind
+			if same, err = hasFields(o, fields); err != nil {
+				return nil, err
+			}
 		}
-		if slices.Equal(shown.Fields, o.Fields) {
+		if same {
 			return o, nil
 		}
-		return shown, nil
+		shown = schema.Clone(o)
+		return shown, backend.Describe(schema, shown)
 	}
+}
+
+// hasFields reports whether the fields of an object are what these functions return for it. The error is the panic of
+// one of them.
+func hasFields[T any](o *store.Object, by []func(*T) string) (same bool, err error) {
+	err = usercode.Call("Config.Fields", o.Key, func() {
+		value := *valueOf[T](o) // the object is shared
+		for i, get := range by {
+			if get(&value) != o.Fields[i] {
+				return
+			}
+		}
+		same = true
+	})
+	return same, err
 }
 
 // storageOf returns the storage that takes the writes of a store over e. With a conversion the
