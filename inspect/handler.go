@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/internal/loopback"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -111,7 +112,7 @@ func (h handler) allows(r *http.Request) bool {
 	if slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
 	}
-	return isLoopback(host) && fromHere(r.RemoteAddr)
+	return loopback.Is(host) && fromHere(r.RemoteAddr)
 }
 
 // hostOf returns the host of an address with or without a port.
@@ -122,17 +123,11 @@ func hostOf(addr string) string {
 	return strings.Trim(addr, "[]")
 }
 
-// isLoopback reports whether a host is localhost or a loopback address.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
 // fromHere reports whether a request from that address comes from this machine: from loopback, or
 // from a Unix socket, which has a path or no name. An address without a port is no such name: it
 // comes from middleware, which takes it from the header of a proxy.
 func fromHere(remote string) bool {
-	return remote == "" || remote[0] == '@' || remote[0] == '/' || isLoopback(hostOf(remote))
+	return remote == "" || remote[0] == '@' || remote[0] == '/' || loopback.Is(hostOf(remote))
 }
 
 // page serves the page. The browser runs no script and applies no style but the page's

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/loopback"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -52,7 +53,7 @@ func (o Options) Listen(addr string) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if !loopback(addr) {
+	if !isLoopback(addr) {
 		return nil, &usercode.ConfigError{
 			Field:   "address",
 			Problem: `"` + addr + `" is not of loopback; give one such as 127.0.0.1:6061, or mount inspect.Handler in a server that checks who may read`,
@@ -133,8 +134,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// loopback reports whether an address has a port and a host of loopback.
-func loopback(addr string) bool {
+// isLoopback reports whether an address has a port and a host of loopback.
+func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	return err == nil && isLoopback(host)
+	return err == nil && loopback.Is(host)
 }

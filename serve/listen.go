@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/loopback"
 	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
@@ -124,8 +125,7 @@ func (l *Listen) validate(field string, at net.Addr, knowsUsers bool) error {
 // isLocal reports whether this machine alone reaches an address: loopback, or a Unix socket.
 func isLocal(at net.Addr) bool {
 	host, _, err := net.SplitHostPort(at.String())
-	ip := net.ParseIP(host)
-	return at.Network() == "unix" || err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+	return at.Network() == "unix" || err == nil && loopback.Is(host)
 }
 
 // closeTimeout bounds the wait of a drained server for its connections to become idle.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/interrupt"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/loopback"
 	"github.com/watchmill/watchmill/internal/redact"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
@@ -120,7 +121,7 @@ func (o *Options) mayListen(guarded bool) error {
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s: invalid port; give a number up to 65535", o.Listen)}
 	}
-	if local := host == "" || host == "localhost" || net.ParseIP(host).IsLoopback(); !local && !guarded {
+	if local := host == "" || loopback.Is(host); !local && !guarded {
 		return &engine.ConfigError{Field: "--listen", Problem: fmt.Sprintf("is %s, which others can reach; give --tls-cert and --tls-key, and users with --token-file or --client-ca", o.Listen)}
 	}
 	return nil
