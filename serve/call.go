@@ -45,9 +45,8 @@ type call struct {
 	refused  Limit
 
 	place    inflight.Place
-	shape    accept.Shape
-	lean     bool // objects are sent without managed fields
-	upgrades bool // the client asks for a WebSocket
+	form     accept.Form // of objects in the answer
+	upgrades bool        // the client asks for a WebSocket
 	aborted  bool
 	timedOut bool // the answer says so
 	dryRun   bool // the body of a deletion asks for one
@@ -263,9 +262,9 @@ func (c *call) route() error {
 // negotiate finds the form of objects that the client prefers.
 func (c *call) negotiate() (err error) {
 	if c.req.Verb == "watch" {
-		c.shape, c.lean, err = accept.Watch(c.r)
+		c.form, err = accept.Watch(c.r)
 	} else {
-		c.shape, c.lean, err = accept.Objects(c.r)
+		c.form, err = accept.Objects(c.r)
 	}
 	return err
 }

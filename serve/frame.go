@@ -31,11 +31,11 @@ type frames struct {
 // event returns the JSON of an event's object.
 func (f *frames) event(item registry.Item) ([]byte, error) {
 	if f.table == nil {
-		shape := f.c.shape
-		if shape == accept.Events {
-			shape = accept.Whole
+		form := f.c.form
+		if form.Shape == accept.Events {
+			form.Shape = accept.Whole
 		}
-		return f.c.encodings.ForEvent(encode.State{Item: item, Shape: shape, Lean: f.c.lean})
+		return f.c.encodings.ForEvent(encode.State{Item: item, Form: form})
 	}
 	row, err := f.table.Row(item)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *frames) single(version string, row []byte) ([]byte, error) {
 // needs little stack: the bookmark that begins a quiet watch is the deepest call of many.
 func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 	apiVersion, name := f.c.info.Kind.GroupVersionKind().ToAPIVersionAndKind()
-	if f.c.shape == accept.Partial || f.table != nil {
+	if f.c.form.Shape == accept.Partial || f.table != nil {
 		apiVersion, name = encode.PartialVersion, encode.PartialKind
 	}
 	version := ev.Revision.String()
@@ -79,7 +79,7 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	switch {
 	case f.messages != nil:
 		f.messages.send(eventType, object)
-	case f.c.shape == accept.Events:
+	case f.c.form.Shape == accept.Events:
 		f.serverSentEvent(eventType, object, revision)
 	default:
 		f.line(eventType, object)
@@ -142,7 +142,7 @@ var (
 func (f *frames) keepAlive(revision engine.Revision) {
 	switch {
 	case f.messages != nil:
-	case f.c.shape == accept.Events:
+	case f.c.form.Shape == accept.Events:
 		f.c.write(append(appendID(make([]byte, 0, 32), revision), newline...))
 	default:
 		f.c.write(newline)

@@ -36,8 +36,8 @@ func (c *call) get(ctx context.Context) error {
 func (c *call) answer(code int, item registry.Item) error {
 	var text []byte
 	var err error
-	switch state := (encode.State{Item: item, Shape: c.shape, Lean: c.lean}); {
-	case c.shape.IsTable():
+	switch state := (encode.State{Item: item, Form: c.form}); {
+	case c.form.Shape.IsTable():
 		text, err = c.asTable(item)
 	case item.Revision() == 0: // it is not stored, so no other request has it
 		text, err = state.Encode()
@@ -181,8 +181,8 @@ func (c *call) writeList(page *registry.Page, meta metav1.ListMeta) error {
 
 // listForm returns the beginning of a list, and the function that encodes its items.
 func (c *call) listForm(meta metav1.ListMeta) (head []byte, item func(registry.Item) ([]byte, error), err error) {
-	if !c.shape.IsTable() {
-		return c.encodings.List(c.info, c.shape, c.lean, meta)
+	if !c.form.Shape.IsTable() {
+		return c.encodings.List(c.info, c.form, meta)
 	}
 	t, err := c.table()
 	if err != nil {
@@ -194,5 +194,5 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, item func(registry.I
 
 // table returns the table that the client asks for.
 func (c *call) table() (*encode.Table, error) {
-	return c.encodings.Table(c.info, c.req.query.Get("includeObject"), c.shape, c.lean)
+	return c.encodings.Table(c.info, c.req.query.Get("includeObject"), c.form)
 }

@@ -89,7 +89,7 @@ func (w *watching) stop() {
 // answered with their status, except as failsByEvent says.
 func (w *watching) start() error {
 	c := w.c
-	if last := c.r.Header.Get("Last-Event-ID"); c.shape == accept.Events && last != "" {
+	if last := c.r.Header.Get("Last-Event-ID"); c.form.Shape == accept.Events && last != "" {
 		c.req.query.Set("resourceVersion", last)
 		c.req.query.Del("sendInitialEvents")
 		c.req.query.Del("resourceVersionMatch")
@@ -99,7 +99,7 @@ func (w *watching) start() error {
 		return err
 	}
 	w.bookmarks = o.Bookmarks
-	if c.shape.IsTable() {
+	if c.form.Shape.IsTable() {
 		if w.table, err = c.table(); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (w *watching) start() error {
 // position has left the window, as in Kubernetes. Some clients, such as client-go's RetryWatcher, list only
 // after such an event, and repeat a request that was refused without end. An EventSource does the opposite.
 func (w *watching) failsByEvent(err error, opts *engine.WatchOptions) bool {
-	return errors.Is(err, engine.ErrExpired) && !opts.InitialState && w.c.shape != accept.Events
+	return errors.Is(err, engine.ErrExpired) && !opts.InitialState && w.c.form.Shape != accept.Events
 }
 
 // failedStart is the stream of a watch that could not start. It has no events.
@@ -209,7 +209,7 @@ var forgotten = new(url.URL)
 func (w *watching) sendHeader() {
 	h := w.c.w.Header()
 	h["Content-Type"] = asJSON
-	if w.c.shape == accept.Events {
+	if w.c.form.Shape == accept.Events {
 		h.Set("Content-Type", accept.EventStream)
 	}
 	if w.takeover != nil {

@@ -43,14 +43,13 @@ func TestObjects_AreInTheFormThatTheClientPrefers(t *testing.T) {
 		{[]string{"application/json;as=Table;g=meta.k8s.io;v=v2", asTable}, accept.Table},
 		{[]string{"/;;", asTable}, accept.Table},
 	} {
-		got, lean, err := accept.Objects(accepting(c.accept...))
+		got, err := accept.Objects(accepting(c.accept...))
 		require.NoError(t, err, c.accept)
-		require.Equal(t, c.want, got, c.accept)
-		require.False(t, lean)
-		require.Equal(t, c.want == accept.Table || c.want == accept.BetaTable, got.IsTable())
+		require.Equal(t, accept.Form{Shape: c.want}, got, c.accept)
+		require.Equal(t, c.want == accept.Table || c.want == accept.BetaTable, got.Shape.IsTable())
 	}
 	for _, none := range []string{protobuf, accept.EventStream, "application/json;q=0", "application/json;as=Table;g=example.com;v=v1", "/;;"} {
-		_, _, err := accept.Objects(accepting(none))
+		_, err := accept.Objects(accepting(none))
 		require.True(t, apierrors.IsNotAcceptable(err), none)
 	}
 }
@@ -58,18 +57,18 @@ func TestObjects_AreInTheFormThatTheClientPrefers(t *testing.T) {
 // Clients name the fields that they do not need, of which managed fields are left out.
 func TestObjects_AreLeanIfTheClientDropsManagedFields(t *testing.T) {
 	for drop, want := range map[string]bool{"metadata.managedFields": true, "status+metadata.managedFields": true, "status": false} {
-		_, lean, err := accept.Objects(accepting("application/json;drop=" + drop + ";q=0.9"))
+		got, err := accept.Objects(accepting("application/json;drop=" + drop + ";q=0.9"))
 		require.NoError(t, err)
-		require.Equal(t, want, lean, drop)
+		require.Equal(t, want, got.Lean, drop)
 	}
 }
 
 // A watch has one form more than objects.
 func TestWatch_MayBeServerSentEvents(t *testing.T) {
 	for header, want := range map[string]accept.Shape{accept.EventStream: accept.Events, asTable: accept.Table, "*/*": accept.Whole} {
-		got, _, err := accept.Watch(accepting(header))
+		got, err := accept.Watch(accepting(header))
 		require.NoError(t, err)
-		require.Equal(t, want, got, header)
+		require.Equal(t, accept.Form{Shape: want}, got, header)
 	}
 }
 

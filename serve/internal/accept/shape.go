@@ -32,36 +32,40 @@ const (
 // IsTable reports whether it is a table, in either version.
 func (s Shape) IsTable() bool { return s == Table || s == BetaTable }
 
-// Objects returns the shape of objects that the client prefers, and whether they are lean: without their managed
-// fields. The error is a Status.
-func Objects(r *http.Request) (as Shape, lean bool, err error) {
+// Form is how objects are sent: in a shape, and lean, without their managed fields, or with them.
+type Form struct {
+	Shape Shape
+	Lean  bool
+}
+
+// Objects returns the form of objects that the client prefers. The error is a Status.
+func Objects(r *http.Request) (Form, error) {
 	return negotiate(r, (*clause).objectShape)
 }
 
 // Watch is Objects for the events of a watch.
-func Watch(r *http.Request) (as Shape, lean bool, err error) {
+func Watch(r *http.Request) (Form, error) {
 	return negotiate(r, (*clause).watchShape)
 }
 
 // Aggregated reports whether the client prefers all groups in one document, where discovery has both forms. The
 // error is a Status.
 func Aggregated(r *http.Request) (bool, error) {
-	as, _, err := negotiate(r, (*clause).discoveryShape)
-	return as == aggregated, err
+	as, err := negotiate(r, (*clause).discoveryShape)
+	return as.Shape == aggregated, err
 }
 
-// negotiate returns the shape that the client prefers of those that shapeOf finds, and whether
-// objects are lean. The error is a Status.
-func negotiate(r *http.Request, shapeOf func(*clause) (Shape, bool)) (as Shape, lean bool, err error) {
+// negotiate returns the form that the client prefers of those whose shapes shapeOf finds. The error is a Status.
+func negotiate(r *http.Request, shapeOf func(*clause) (Shape, bool)) (Form, error) {
 	header := r.Header.Values("Accept")
 	if strings.TrimSpace(strings.Join(header, "")) == "" {
-		return Whole, false, nil
+		return Form{}, nil
 	}
 	for _, c := range clauses(header) {
 		if s, ok := shapeOf(&c); ok {
-			return s, c.lean(), nil
+			return Form{s, c.lean()}, nil
 		}
 	}
-	return 0, false, status.New(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+	return Form{}, status.New(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"only the following media types are accepted: "+JSON+", also as Table or PartialObjectMetadata of meta.k8s.io/v1; for watches "+EventStream, 0)
 }

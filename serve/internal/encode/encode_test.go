@@ -117,10 +117,10 @@ func TestCache_IsBounded(t *testing.T) {
 func TestState_Forms(t *testing.T) {
 	_, items := widgets(t, 1)
 	for state, want := range map[encode.State][3]bool{
-		{Item: items[0]}:                                    {true, true, false},
-		{Item: items[0], Lean: true}:                        {true, false, false},
-		{Item: items[0], Shape: accept.Partial}:             {false, true, true},
-		{Item: items[0], Shape: accept.Partial, Lean: true}: {false, false, true},
+		{Item: items[0]}: {true, true, false},
+		{Item: items[0], Form: accept.Form{Lean: true}}:                        {true, false, false},
+		{Item: items[0], Form: accept.Form{Shape: accept.Partial}}:             {false, true, true},
+		{Item: items[0], Form: accept.Form{Shape: accept.Partial, Lean: true}}: {false, false, true},
 	} {
 		text, err := state.Encode()
 		require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestList_ItemsAreAsItsKindSays(t *testing.T) {
 		return list
 	}
 	for as, kind := range map[accept.Shape]string{accept.Whole: "WidgetList", accept.Partial: "PartialObjectMetadataList"} {
-		head, item, err := c.List(info, as, false, metav1.ListMeta{ResourceVersion: "7"})
+		head, item, err := c.List(info, accept.Form{Shape: as}, metav1.ListMeta{ResourceVersion: "7"})
 		require.NoError(t, err)
 		list := whole(head, item)
 		require.Equal(t, kind, list["kind"])
@@ -155,14 +155,14 @@ func TestList_ItemsAreAsItsKindSays(t *testing.T) {
 			require.Contains(t, one, "metadata")
 		}
 	}
-	table, err := c.Table(info, "None", accept.Table, false)
+	table, err := c.Table(info, "None", accept.Form{Shape: accept.Table})
 	require.NoError(t, err)
 	head, err := table.Head(metav1.ListMeta{}, true)
 	require.NoError(t, err)
 	rows := whole(head, table.Row)["rows"].([]any)
 	require.Len(t, rows, 2)
 	require.Equal(t, []any{"w1", 1.0}, rows[1].(map[string]any)["cells"].([]any)[:2])
-	_, err = c.Table(info, "All", accept.Table, false)
+	_, err = c.Table(info, "All", accept.Form{Shape: accept.Table})
 	require.ErrorContains(t, err, "includeObject")
 }
 
@@ -170,7 +170,7 @@ func TestList_ItemsAreAsItsKindSays(t *testing.T) {
 func TestTable_RowsHaveAnAge(t *testing.T) {
 	all := newStore(t)
 	resource := all.Resources()[0]
-	table, err := encode.NewCache(1<<20).Table(resource.Info(), "None", accept.Table, false)
+	table, err := encode.NewCache(1<<20).Table(resource.Info(), "None", accept.Form{Shape: accept.Table})
 	require.NoError(t, err)
 	head, err := table.Head(metav1.ListMeta{}, true)
 	require.NoError(t, err)

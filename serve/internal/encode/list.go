@@ -13,29 +13,29 @@ import (
 
 // List returns the beginning of a list of a kind, and the function that encodes its items, one at a time. Commas
 // between them, and "]}" at the end, are the caller's. For tables there is [Table.Head].
-func (c *Cache) List(of *registry.Info, as accept.Shape, lean bool, meta metav1.ListMeta) (head []byte, item func(registry.Item) ([]byte, error), err error) {
-	if as == accept.Partial {
+func (c *Cache) List(of *registry.Info, as accept.Form, meta metav1.ListMeta) (head []byte, item func(registry.Item) ([]byte, error), err error) {
+	if as.Shape == accept.Partial {
 		head, err = listHead(PartialVersion, PartialKind+"List", meta)
-		return head, c.listItem(as, lean, PartialVersion, PartialKind), err
+		return head, c.listItem(as, PartialVersion, PartialKind), err
 	}
 	gvk := of.Kind.GroupVersionKind()
 	head, err = listHead(gvk.GroupVersion().String(), of.Kind.ListGroupVersionKind().Kind, meta)
 	if of.Unstructured {
-		return head, func(it registry.Item) ([]byte, error) { return c.ForRead(State{it, as, lean}) }, err
+		return head, func(it registry.Item) ([]byte, error) { return c.ForRead(State{it, as}) }, err
 	}
-	return head, c.listItem(as, lean, gvk.GroupVersion().String(), gvk.Kind), err
+	return head, c.listItem(as, gvk.GroupVersion().String(), gvk.Kind), err
 }
 
 // listItem returns the function that encodes the items of a list of a Go type, or of metadata
 // alone, one at a time. They leave out apiVersion and kind, which the list has: typed clients, and
 // those of metadata, decode watch events without them, and compare those with lists. In Kubernetes
 // these clients get lists of metadata as protobuf, which has neither.
-func (c *Cache) listItem(as accept.Shape, lean bool, version, kind string) func(registry.Item) ([]byte, error) {
+func (c *Cache) listItem(as accept.Form, version, kind string) func(registry.Item) ([]byte, error) {
 	kind, version = strconv.Quote(kind), strconv.Quote(version)
 	heads := []string{`{"kind":` + kind + `,"apiVersion":` + version + `,`, `{"apiVersion":` + version + `,"kind":` + kind + `,`}
 	var item []byte
 	return func(it registry.Item) ([]byte, error) {
-		text, err := c.ForRead(State{it, as, lean})
+		text, err := c.ForRead(State{it, as})
 		if err != nil {
 			return nil, err
 		}

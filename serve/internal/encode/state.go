@@ -14,12 +14,10 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// State is a state of an object in a form: whole or partial, and with or without
-// managed fields.
+// State is a state of an object in a form: whole or partial, and with or without managed fields.
 type State struct {
-	Item  registry.Item
-	Shape accept.Shape
-	Lean  bool
+	Item registry.Item
+	accept.Form
 }
 
 // Encode returns the item as JSON. A panic of the kind's own encoding is an error, even for

@@ -20,14 +20,13 @@ type Table struct {
 	cache   *Cache
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
-	lean    bool // the objects in rows have no managed fields
-	beta    bool // the table is of version v1beta1
+	as      accept.Form
 }
 
 // Table returns a table of a kind, whose rows have as much of the objects as include says: None, Metadata
 // or Object, or "" for Metadata. Another value is refused by a Status.
-func (c *Cache) Table(of *registry.Info, include string, as accept.Shape, lean bool) (*Table, error) {
-	t := &Table{c, of, metav1.IncludeObjectPolicy(include), lean, as == accept.BetaTable}
+func (c *Cache) Table(of *registry.Info, include string, as accept.Form) (*Table, error) {
+	t := &Table{c, of, metav1.IncludeObjectPolicy(include), as}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -92,9 +91,9 @@ func (t *Table) EmptyRow(object []byte) ([]byte, error) {
 func (t *Table) object(item registry.Item) ([]byte, error) {
 	switch t.include {
 	case metav1.IncludeObject:
-		return t.cache.ForRead(State{item, accept.Whole, t.lean})
+		return t.cache.ForRead(State{item, accept.Form{Lean: t.as.Lean}})
 	case metav1.IncludeMetadata:
-		return t.cache.ForRead(State{item, accept.Partial, t.lean})
+		return t.cache.ForRead(State{item, accept.Form{Shape: accept.Partial, Lean: t.as.Lean}})
 	}
 	return []byte("null"), nil
 }
@@ -114,7 +113,7 @@ func (t *Table) Head(list metav1.ListMeta, withColumns bool) ([]byte, error) {
 		Metadata   metav1.ListMeta                `json:"metadata"`
 		Columns    []metav1.TableColumnDefinition `json:"columnDefinitions"`
 	}{"Table", metav1.GroupName + "/v1", list, nil}
-	if t.beta {
+	if t.as.Shape == accept.BetaTable {
 		table.APIVersion = metav1.GroupName + "/v1beta1"
 	}
 	if withColumns {
