@@ -35,9 +35,8 @@ type call struct {
 	w        *answer.Writer
 	r        *http.Request
 	req      *Request
-	user     User  // the one whose rights and limits apply
-	sender   *User // the one that impersonates user; nil if user has sent the request itself
-	warnings answer.Warnings
+	user     User      // the one whose rights and limits apply
+	sender   *User     // the one that impersonates user; nil if user has sent the request itself
 	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
 	began    time.Time
@@ -106,10 +105,9 @@ func (c *call) fail(err error) {
 	c.answerStatus(st)
 }
 
-// answerStatus answers with a Status, and with the warnings.
+// answerStatus answers with a Status.
 func (c *call) answerStatus(st *metav1.Status) {
 	c.depart()
-	c.warnings.Flush(c.w.Header())
 	status.Write(c.w, st)
 }
 
@@ -242,7 +240,7 @@ func (c *call) route() error {
 		return status.NotServed()
 	}
 	if c.info.Deprecated != "" {
-		c.warnings.Add(c.info.Deprecated)
+		c.w.Warn(c.info.Deprecated)
 	}
 	if err := c.checkScope(); err != nil {
 		return err

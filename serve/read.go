@@ -74,7 +74,6 @@ func (c *call) asTable(item registry.Item) ([]byte, error) {
 func (c *call) begin(code int) {
 	c.depart()
 	c.w.Header().Set("Content-Type", accept.JSON)
-	c.warnings.Flush(c.w.Header())
 	if c.compress == nil {
 		c.w.WriteHeader(code)
 		return

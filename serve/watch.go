@@ -178,7 +178,6 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 func (w *watching) begin() (err error) {
 	c := w.c
 	c.forget()
-	c.warnings.Flush(c.w.Header())
 	w.metrics = c.watchMetrics() // before the client knows
 	w.writing.measured = c.cfg.Metrics != nil
 	if c.upgrades {

@@ -30,14 +30,14 @@ const (
 // writeOptions reads the parameters of a write, except those of an apply.
 func (c *call) writeOptions() (registry.WriteOptions, error) {
 	opts, err := c.params().Write(c.r.UserAgent())
-	opts.Warn, opts.MaxBytes = c.warnings.Add, c.limits.objectBytes()
+	opts.Warn, opts.MaxBytes = c.w.Warn, c.limits.objectBytes()
 	return opts, err
 }
 
 // applyOptions reads the parameters of an apply.
 func (c *call) applyOptions() (registry.WriteOptions, error) {
 	opts, err := c.params().Apply()
-	opts.Warn, opts.MaxBytes, opts.MayCreate = c.warnings.Add, c.limits.objectBytes(), c.mayCreate
+	opts.Warn, opts.MaxBytes, opts.MayCreate = c.w.Warn, c.limits.objectBytes(), c.mayCreate
 	return opts, err
 }
 

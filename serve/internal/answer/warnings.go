@@ -13,14 +13,14 @@ const (
 	warningCutLimit = 256
 )
 
-// Warnings are the texts of Warning headers, without repetitions. The zero value has none.
-type Warnings struct {
+// warnings are the texts of Warning headers, without repetitions. The zero value has none.
+type warnings struct {
 	texts []string
 	known map[string]bool
 }
 
-// Add adds a text, unless it is there already.
-func (w *Warnings) Add(text string) {
+// add adds a text, unless it is there already.
+func (w *warnings) add(text string) {
 	if w.known[text] {
 		return
 	}
@@ -31,8 +31,8 @@ func (w *Warnings) Add(text string) {
 	w.texts = append(w.texts, text)
 }
 
-// Flush sets the headers, and forgets the texts.
-func (w *Warnings) Flush(h http.Header) {
+// setIn sets the headers, and forgets the texts.
+func (w *warnings) setIn(h http.Header) {
 	total := 0
 	for _, text := range w.texts {
 		total += utf8.RuneCountInString(text)

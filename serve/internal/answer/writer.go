@@ -18,6 +18,8 @@ type Writer struct {
 	part  int
 	code  int
 	bytes int64
+	// warnings are sent in the header.
+	warnings warnings
 	// sinceExtend is how many bytes were written since the deadline was set.
 	sinceExtend int
 
@@ -54,6 +56,9 @@ func New(to http.ResponseWriter, stall time.Duration, ofStream bool) *Writer {
 // Header returns the headers of the answer.
 func (w *Writer) Header() http.Header { return w.to.Header() }
 
+// Warn adds a warning to the header of an answer that has yet to begin.
+func (w *Writer) Warn(text string) { w.warnings.add(text) }
+
 // BeginWatch begins the answer of a watch, whose events are sent in smaller parts.
 func (w *Writer) BeginWatch() {
 	w.part = partOfWatch
@@ -66,11 +71,12 @@ func (w *Writer) WriteHeader(code int) {
 	w.to.WriteHeader(code)
 }
 
-// begin records the status. The client's time to read the answer starts now, however long
+// begin records the status, and completes the header. The client's time to read the answer starts now, however long
 // the answer took to make.
 func (w *Writer) begin(code int) {
 	if w.code == 0 {
 		w.code = code
+		w.warnings.setIn(w.Header())
 		w.since = time.Now()
 		w.begun.Store(true)
 		w.Extend()
