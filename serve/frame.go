@@ -21,11 +21,10 @@ type frames struct {
 	first bool          // no table was sent yet
 	// initialEnd: the client asked for a bookmark at the end of the initial state.
 	initialEnd bool
-	metrics    WatchMetrics
-	writing    writeTime // since the last flush
-	sent       uint64    // frames, since then
-	text       []byte    // of the last frame, for its memory
-	messages   *messages // nil unless the connection was upgraded
+	meter      *watchMeter // nil until the watch has begun
+	sent       uint64      // frames, since the last flush
+	text       []byte      // of the last frame, for its memory
+	messages   *messages   // nil unless the connection was upgraded
 }
 
 // event returns the JSON of an event's object.
@@ -75,7 +74,7 @@ func (f *frames) bookmark(ev *store.Event) ([]byte, error) {
 
 // send writes one frame. A client may resume from revision, unless that is zero.
 func (f *frames) send(eventType string, object []byte, revision engine.Revision) {
-	before, began := f.c.w.Bytes(), f.writing.begin()
+	before, began := f.c.w.Bytes(), f.meter.now()
 	switch {
 	case f.messages != nil:
 		f.messages.send(eventType, object)
@@ -84,9 +83,9 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 	default:
 		f.line(eventType, object)
 	}
-	f.writing.end(began)
+	f.meter.wrote(began)
 	f.sent++
-	f.metrics.Sent(int(f.c.w.Bytes() - before))
+	f.meter.sent(int(f.c.w.Bytes() - before))
 }
 
 // small is the size up to which an object is copied into its frame, in bytes: for small objects

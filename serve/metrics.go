@@ -97,70 +97,63 @@ func AllLimits() []Limit {
 	}
 }
 
-// noMetrics are the metrics of a watch whose server has none.
-type noMetrics struct{}
-
-func (noMetrics) Sent(int)              {}
-func (noMetrics) Synced(time.Duration)  {}
-func (noMetrics) Written(time.Duration) {}
-func (noMetrics) Ended()                {}
-
-// containedMetrics are the metrics of a watch, with their panics contained.
-type containedMetrics struct {
-	c  *call
-	to WatchMetrics
+// watchMeter tells the metrics of one watch what it does, and contains their panics. A nil one, of a server without
+// metrics, measures nothing.
+type watchMeter struct {
+	c      *call
+	to     WatchMetrics
+	waited time.Duration // for the connection, since the last flush
 }
 
-func (m containedMetrics) Sent(bytes int) {
-	m.c.hook("WatchMetrics.Sent", func() { m.to.Sent(bytes) })
-}
-
-func (m containedMetrics) Synced(took time.Duration) {
-	m.c.hook("WatchMetrics.Synced", func() { m.to.Synced(took) })
-}
-
-func (m containedMetrics) Written(took time.Duration) {
-	m.c.hook("WatchMetrics.Written", func() { m.to.Written(took) })
-}
-
-func (m containedMetrics) Ended() { m.c.hook("WatchMetrics.Ended", func() { m.to.Ended() }) }
-
-// watchMetrics tells the server's metrics that a watch begins, and returns those of the watch.
-func (c *call) watchMetrics() WatchMetrics {
-	if c.cfg.Metrics == nil {
-		return noMetrics{}
+// newWatchMeter tells the server's metrics that a watch begins.
+func newWatchMeter(c *call) (m *watchMeter) {
+	if c.cfg.Metrics != nil {
+		c.hook("Metrics.Watching", func() { m = &watchMeter{c: c, to: c.cfg.Metrics.Watching(c.endpoint())} })
 	}
-	var to WatchMetrics = noMetrics{} // if Watching panics
-	c.hook("Metrics.Watching", func() { to = c.cfg.Metrics.Watching(c.endpoint()) })
-	return containedMetrics{c, to}
+	return m
 }
 
-// writeTime adds up how long writes take, if that is measured.
-type writeTime struct {
-	measured bool // the server has metrics
-	total    time.Duration
+// sent tells the size of an event that was written.
+func (m *watchMeter) sent(bytes int) {
+	if m != nil {
+		m.c.hook("WatchMetrics.Sent", func() { m.to.Sent(bytes) })
+	}
 }
 
-// begin returns the time at which a write begins.
-func (t *writeTime) begin() (began time.Time) {
-	if t.measured {
+// synced tells how long the initial state took.
+func (m *watchMeter) synced(took time.Duration) {
+	if m != nil {
+		m.c.hook("WatchMetrics.Synced", func() { m.to.Synced(took) })
+	}
+}
+
+// now returns the time at which a write begins.
+func (m *watchMeter) now() (began time.Time) {
+	if m != nil {
 		began = time.Now()
 	}
 	return began
 }
 
-// end adds the time of a write.
-func (t *writeTime) end(began time.Time) {
-	if t.measured {
-		t.total += time.Since(began)
+// wrote adds the time of a write.
+func (m *watchMeter) wrote(began time.Time) {
+	if m != nil {
+		m.waited += time.Since(began)
 	}
 }
 
-// report passes the total on, and begins again from zero.
-func (t *writeTime) report(to WatchMetrics) {
-	if t.measured {
-		to.Written(t.total)
-		t.total = 0
+// flushed tells how long the writes since the last flush have taken.
+func (m *watchMeter) flushed() {
+	if m != nil {
+		m.c.hook("WatchMetrics.Written", func() { m.to.Written(m.waited) })
+		m.waited = 0
+	}
+}
+
+// ended tells that the watch has ended.
+func (m *watchMeter) ended() {
+	if m != nil {
+		m.c.hook("WatchMetrics.Ended", func() { m.to.Ended() })
 	}
 }
 

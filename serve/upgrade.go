@@ -107,13 +107,13 @@ func (w *watching) flush() {
 	w.c.counts.events.Add(w.sent)
 	w.sent = 0
 	if w.messages == nil {
-		began := w.writing.begin()
+		began := w.meter.now()
 		// If the client is gone, the request's context ends.
 		_ = http.NewResponseController(w.c.w).Flush()
-		w.writing.end(began)
+		w.meter.wrote(began)
 		w.c.w.RemoveDeadline()
 	}
-	w.writing.report(w.metrics)
+	w.meter.flushed()
 }
 
 // close ends the connection of an upgraded watch.
@@ -126,5 +126,5 @@ func (w *watching) close() {
 // synced notes that the initial state is complete.
 func (w *watching) synced() {
 	w.initial = false
-	w.metrics.Synced(time.Since(w.c.began))
+	w.meter.synced(time.Since(w.c.began))
 }

@@ -80,9 +80,7 @@ func (w *watching) stop() {
 		defer w.stream.Stop()
 	}
 	defer w.close()
-	if w.metrics != nil {
-		w.metrics.Ended()
-	}
+	w.meter.ended()
 }
 
 // start does everything that can fail before the answer begins, so that failures are
@@ -178,8 +176,7 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 func (w *watching) begin() (err error) {
 	c := w.c
 	c.forget()
-	w.metrics = c.watchMetrics() // before the client knows
-	w.writing.measured = c.cfg.Metrics != nil
+	w.meter = newWatchMeter(c) // before the client knows
 	if c.upgrades {
 		if w.messages, err = c.upgrade(w.endBy); err != nil {
 			return err
