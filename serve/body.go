@@ -46,7 +46,7 @@ func (c *call) readBody() ([]byte, error) {
 	}
 	c.mustArrive()
 	if err := c.limiter.Arrive(c); err != nil {
-		return nil, c.refusal(err)
+		return nil, asRefusal(err)
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
 	c.allRead = err == nil
@@ -54,7 +54,7 @@ func (c *call) readBody() ([]byte, error) {
 		if errors.Is(err, inflight.ErrGivenUp) && !c.w.OfStream() {
 			c.w.Header().Set("Connection", "close") // nothing more can be read from it
 		}
-		return nil, c.refusal(err)
+		return nil, asRefusal(err)
 	}
 	return text, nil
 }

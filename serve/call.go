@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 
-	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/serve/internal/inflight"
@@ -41,13 +40,12 @@ type call struct {
 	watching *watching // nil unless the request is a watch
 	began    time.Time
 	read     *countedBody // nil if there is no body
-	refused  Limit
+	failure  error        // what the answer says, if that is a Status of an error
 
 	place    inflight.Place
 	form     accept.Form // of objects in the answer
 	upgrades bool        // the client asks for a WebSocket
 	aborted  bool
-	timedOut bool // the answer says so
 	dryRun   bool // the body of a deletion asks for one
 	using    bool // counted by uses
 	open     bool // counted by running
@@ -96,13 +94,9 @@ func (c *call) fail(err error) {
 	if c.w.Code() != 0 {
 		return // too late: the answer has begun
 	}
-	if errors.As(err, new(*http.MaxBytesError)) {
-		c.refused = LimitBody
-	}
+	c.failure = err
 	c.leaveUnread()
-	st := status.Of(err, c.subject())
-	c.timedOut = st.Code == http.StatusGatewayTimeout && !errors.Is(err, engine.ErrFuture)
-	c.answerStatus(st)
+	c.answerStatus(status.Of(err, c.subject()))
 }
 
 // answerStatus answers with a Status.

@@ -2,10 +2,13 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/watchmill/watchmill/engine"
 )
 
 // Metrics receives what a server measures; package serve/prommetrics has one for
@@ -197,7 +200,8 @@ func (c *call) metricVerb() string {
 func (c *call) measured() Measured {
 	m := Measured{
 		Endpoint: c.endpoint(), Code: c.w.Code(), Took: time.Since(c.began), ResponseBytes: c.w.Bytes(),
-		Refused: c.refused, TimedOut: c.timedOut, Aborted: c.aborted,
+		Refused: refusedBy(c.failure), Aborted: c.aborted,
+		TimedOut: c.failure != nil && c.w.Code() == http.StatusGatewayTimeout && !errors.Is(c.failure, engine.ErrFuture),
 	}
 	switch {
 	case !c.w.Stalled() || m.Refused != "":

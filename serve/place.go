@@ -36,7 +36,7 @@ func (c *call) enter() error {
 	}
 	if err := c.limiter.Enter(c, c.limitedAs()); err != nil {
 		c.running.over(c)
-		return c.refusal(err)
+		return asRefusal(err)
 	}
 	return nil
 }
@@ -79,25 +79,44 @@ var limitOf = map[inflight.FullError]Limit{
 	{Of: inflight.Watch, PerUser: true}: LimitWatchesPerUser,
 }
 
-// refusal returns the 429 for an error of the limiter, and other errors as they are.
-func (c *call) refusal(err error) error {
+// refusal is the error of a request above a limit, which is answered with 429.
+type refusal struct {
+	by Limit
+	as *status.Error
+}
+
+func (r *refusal) Error() string { return r.as.Error() }
+
+// Unwrap returns the Status that the request is answered with.
+func (r *refusal) Unwrap() error { return r.as }
+
+// refuse returns the error of a request above a limit.
+func refuse(by Limit, why error) error { return &refusal{by, status.TooMany(why.Error())} }
+
+// asRefusal returns the refusal for an error of the limiter, and other errors as they are.
+func asRefusal(err error) error {
 	if full, is := errors.AsType[inflight.FullError](err); is {
-		return c.refuse(limitOf[full], full.Error())
+		return refuse(limitOf[full], full)
 	}
 	if errors.Is(err, inflight.ErrBodies) || errors.Is(err, inflight.ErrGivenUp) {
-		return c.refuse(LimitBodies, err.Error())
+		return refuse(LimitBodies, err)
 	}
 	return err
 }
 
-// refuse returns the 429 for a request above a limit.
-func (c *call) refuse(by Limit, message string) error {
-	c.refused = by
-	return status.TooMany(message)
-}
-
-// refuseDraining returns the 429 for a request to a server that shuts down.
+// refuseDraining returns the error of a request to a server that shuts down.
 func (c *call) refuseDraining() error {
 	c.w.Header().Set("Connection", "close")
-	return c.refuse(LimitDraining, errShuttingDown.Error())
+	return refuse(LimitDraining, errShuttingDown)
+}
+
+// refusedBy returns the limit by which an error refuses its request, empty if by none.
+func refusedBy(err error) Limit {
+	if r, is := errors.AsType[*refusal](err); is {
+		return r.by
+	}
+	if _, is := errors.AsType[*http.MaxBytesError](err); is {
+		return LimitBody
+	}
+	return ""
 }
