@@ -20,8 +20,28 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// hasBody reports whether the request has a body that has yet to arrive.
-func (c *call) hasBody() bool { return c.r.Body != nil && c.r.Body != http.NoBody }
+// body is the body of a request, of which it knows how much was read. It is not put in the place of the request's
+// own, by whose type net/http knows whether the client has to be asked for it.
+type body struct {
+	io.ReadCloser
+	bytes int64
+	ended bool // all of it was read
+}
+
+// newBody returns the body of a request, nil if there is none.
+func newBody(r *http.Request) *body {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	return &body{ReadCloser: r.Body}
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes += int64(n)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
 
 // mustArrive gives the client the time of a write to send the body, whatever reads it. The time ends
 // with the body: net/http removes the deadline then. It has no effect on a connection without deadlines.
@@ -32,24 +52,23 @@ func (c *call) mustArrive() {
 // skipBody reads the body of a request that needs none. Over HTTP/1.1 net/http would read it when
 // the answer begins: the request would have its place for as long as the client sends nothing.
 func (c *call) skipBody() error {
-	if c.w.OfStream() || !c.hasBody() {
+	if c.w.OfStream() || c.body == nil {
 		return nil
 	}
-	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.body, c.limits.BodyBytes))
 	return err
 }
 
 // readBody reads the body of a write, which has no place among the writes meanwhile.
 func (c *call) readBody() ([]byte, error) {
-	if !c.hasBody() {
+	if c.body == nil {
 		return nil, nil
 	}
 	c.mustArrive()
 	if err := c.limiter.Arrive(c); err != nil {
 		return nil, asRefusal(err)
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.read, c.limits.BodyBytes))
-	c.allRead = err == nil
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.body, c.limits.BodyBytes))
 	if err := c.limiter.Arrived(c, err); err != nil {
 		if errors.Is(err, inflight.ErrGivenUp) && !c.w.OfStream() {
 			c.w.Header().Set("Connection", "close") // nothing more can be read from it
@@ -62,7 +81,7 @@ func (c *call) readBody() ([]byte, error) {
 // leaveUnread gives up the place of a write that fails before its body was read. Over HTTP/1.1
 // net/http reads that when the answer begins, for as long as it may take to arrive.
 func (c *call) leaveUnread() {
-	if c.w.OfStream() || c.allRead || !c.hasBody() {
+	if c.w.OfStream() || c.body == nil || c.body.ended {
 		return
 	}
 	if c.limiter.Arrive(c) != nil {
@@ -70,8 +89,8 @@ func (c *call) leaveUnread() {
 	}
 }
 
-// body reads the request's body, whose media type must be among accepted.
-func (c *call) body(accepted ...string) (text []byte, media string, err error) {
+// readAs reads the request's body, whose media type must be among accepted.
+func (c *call) readAs(accepted ...string) (text []byte, media string, err error) {
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, "", status.New(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			fmt.Sprintf("the body has the Content-Encoding %q: send it without one", encoding), 0)
@@ -92,7 +111,7 @@ func (c *call) body(accepted ...string) (text []byte, media string, err error) {
 // document reads the request's body as JSON, from any media type that the kind decodes.
 func (c *call) document() ([]byte, error) {
 	decoders := c.info.Decoders
-	text, media, err := c.body(append([]string{accept.JSON}, slices.Sorted(maps.Keys(decoders))...)...)
+	text, media, err := c.readAs(append([]string{accept.JSON}, slices.Sorted(maps.Keys(decoders))...)...)
 	decode := decoders[media]
 	if err != nil || decode == nil || len(text) == 0 {
 		return text, err

@@ -39,8 +39,8 @@ type call struct {
 	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
 	began    time.Time
-	read     *countedBody // nil if there is no body
-	failure  error        // what the answer says, if that is a Status of an error
+	body     *body // nil if there is none
+	failure  error // what the answer says, if that is a Status of an error
 
 	place    inflight.Place
 	form     accept.Form // of objects in the answer
@@ -49,7 +49,6 @@ type call struct {
 	dryRun   bool // the body of a deletion asks for one
 	using    bool // counted by uses
 	open     bool // counted by running
-	allRead  bool // all of the body was read
 }
 
 // finish releases what the request has, and calls the hooks.

@@ -58,7 +58,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 // for an object that is only marked.
 func (c *call) deleteOptions() (opts registry.DeleteOptions, marked int, err error) {
 	var body []byte
-	if c.hasBody() { // otherwise its media type does not matter
+	if c.body != nil { // otherwise its media type does not matter
 		if body, err = c.document(); err != nil {
 			return opts, 0, err
 		}

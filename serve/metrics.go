@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -210,23 +209,10 @@ func (c *call) measured() Measured {
 	default:
 		m.Refused = LimitStall
 	}
-	if c.read != nil {
-		m.RequestBytes = c.read.bytes
+	if c.body != nil {
+		m.RequestBytes = c.body.bytes
 	}
 	return m
-}
-
-// countedBody counts the bytes that are read of a body. It is not put in the place of the request's,
-// by whose type net/http knows whether the client has to be asked for it.
-type countedBody struct {
-	io.ReadCloser
-	bytes int64
-}
-
-func (b *countedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.bytes += int64(n)
-	return n, err
 }
 
 // metricsPage answers /metrics, with a context that ends after limit.

@@ -91,7 +91,7 @@ var (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		Server: s, w: answer.New(w, s.limits.WriteStall, r.ProtoMajor >= 2),
-		r: r, served: notFound, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
+		r: r, body: newBody(r), served: notFound, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
 	s.counts.running.Add(1)
@@ -102,14 +102,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	defer c.contain(&returned)
-	if c.hasBody() {
-		c.read = &countedBody{ReadCloser: r.Body}
-	}
 	h := w.Header()
 	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
 	if !c.w.OfStream() {
 		c.w.Extend() // for 100 Continue, which net/http sends before the answer begins
-		if c.hasBody() {
+		if c.body != nil {
 			c.mustArrive() // net/http reads what the server leaves
 		}
 	}

@@ -116,7 +116,7 @@ func (c *call) apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, _, err := c.body(applyPatch)
+	config, _, err := c.readAs(applyPatch)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *call) patch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body, _, err := c.body(media)
+	body, _, err := c.readAs(media)
 	if err != nil {
 		return err
 	}
