@@ -43,12 +43,15 @@ func (c *call) audit() {
 
 // audited returns the call as the audit receives it.
 func (c *call) audited() Audited {
-	a := Audited{User: c.user, Request: c.req, From: c.r.RemoteAddr, Code: c.w.Code(), Began: c.began, Took: time.Since(c.began), End: c.end}
+	a := Audited{User: c.user, Request: c.req, From: c.r.RemoteAddr, Code: c.w.Code(), Began: c.began, Took: time.Since(c.began)}
 	if c.sender != nil {
 		a.User, a.Impersonated = *c.sender, &c.user
 	}
-	if c.watching != nil && c.aborted {
-		a.End = cmp.Or(a.End, errCutOff)
+	if c.watching != nil {
+		a.End = c.watching.outcome
+		if c.aborted {
+			a.End = cmp.Or(a.End, errCutOff)
+		}
 	}
 	return a
 }

@@ -36,7 +36,6 @@ type call struct {
 	req      *Request
 	user     User      // the one whose rights and limits apply
 	sender   *User     // the one that impersonates user; nil if user has sent the request itself
-	end      error     // of a watch
 	watching *watching // nil unless the request is a watch
 	began    time.Time
 	body     *body // nil if there is none
@@ -48,15 +47,15 @@ type call struct {
 	aborted  bool
 	dryRun   bool // the body of a deletion asks for one
 	using    bool // counted by uses
-	open     bool // counted by running
+	entered  bool // counted by running
 }
 
 // finish releases what the request has, and calls the hooks.
 func (c *call) finish() {
 	defer c.counts.running.Add(-1)
-	defer c.running.over(c)
+	defer c.exit()
 	defer c.audit()
-	defer c.leave()
+	defer c.limiter.Leave(c)
 	defer c.leaveUse()
 	if c.watching != nil {
 		c.watching.stop()

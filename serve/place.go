@@ -31,14 +31,22 @@ func (c *call) GiveUpBody() error {
 
 // enter admits the request, or refuses it with 429. What it takes is given back by finish.
 func (c *call) enter() error {
-	if !c.running.begin(c) { // it has arrived before the refusals
+	if c.entered = c.running.begin(); !c.entered { // it has arrived before the refusals
 		return c.refuseDraining()
 	}
 	if err := c.limiter.Enter(c, c.limitedAs()); err != nil {
-		c.running.over(c)
+		c.exit() // a shutdown does not wait for the client to read that
 		return asRefusal(err)
 	}
 	return nil
+}
+
+// exit lets a shutdown go on without the request, if that was admitted.
+func (c *call) exit() {
+	if c.entered {
+		c.entered = false
+		c.running.over()
+	}
 }
 
 // limitedAs returns by which limits the request is bounded.
@@ -58,14 +66,6 @@ func (c *call) depart() {
 	c.limiter.Depart(c)
 	if c.w.OfStream() {
 		c.limiter.DepartUnadmitted(c)
-	}
-}
-
-// leave gives back the place of a request that is over.
-func (c *call) leave() {
-	c.limiter.Leave(c)
-	if c.watching != nil {
-		c.running.ended(c.watching)
 	}
 }
 

@@ -64,40 +64,36 @@ func sleep(ctx context.Context, d time.Duration) {
 // ends.
 type running struct {
 	mu      sync.Mutex
-	open    int                               // requests that have begun, until their hooks have been called
-	watches map[*watching]struct{}            // those that have started
-	starts  map[*call]context.CancelCauseFunc // of watches
-	taken   map[*transport.Taken]struct{}     // connections that watches have taken over
-	closing error                             // what ends every watch from now on, when no request begins any more
-	idle    chan struct{}                     // closed when nothing is left, if there is a waiter
+	open    int                                   // requests that have begun, until their hooks have been called
+	starts  map[*watching]context.CancelCauseFunc // of watches that have not started yet
+	watches map[*watching]struct{}                // those that have
+	taken   map[*transport.Taken]struct{}         // connections that watches have taken over
+	closing error                                 // what ends every watch from now on, when no request begins any more
+	idle    chan struct{}                         // closed when nothing is left, if there is a waiter
 }
 
 func newRunning() *running {
-	return &running{watches: map[*watching]struct{}{}, starts: map[*call]context.CancelCauseFunc{}, taken: map[*transport.Taken]struct{}{}}
+	return &running{starts: map[*watching]context.CancelCauseFunc{}, watches: map[*watching]struct{}{}, taken: map[*transport.Taken]struct{}{}}
 }
 
 // begin counts a request, and reports whether it did: it counts none once all watches have been ended. The caller
 // calls over when the request's hooks have been called.
-func (r *running) begin(c *call) bool {
+func (r *running) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closing != nil {
 		return false
 	}
 	r.open++
-	c.open = true
 	return true
 }
 
 // over ends what begin has counted.
-func (r *running) over(c *call) {
+func (r *running) over() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.open {
-		c.open = false
-		r.open--
-		r.signalIdle()
-	}
+	r.open--
+	r.signalIdle()
 }
 
 // take counts a connection that a watch has taken over, until release.
@@ -125,20 +121,20 @@ func (r *running) cut() {
 
 // starting says how to interrupt the start of a watch, and interrupts it at once if all
 // watches have been ended. The caller calls startOver in the end.
-func (r *running) starting(c *call, interrupt context.CancelCauseFunc) {
+func (r *running) starting(w *watching, interrupt context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.starts[c] = interrupt
+	r.starts[w] = interrupt
 	if r.closing != nil {
 		interrupt(r.closing)
 	}
 }
 
 // startOver says that the start of a watch is over, whether it has started or failed.
-func (r *running) startOver(c *call) {
+func (r *running) startOver(w *watching) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.starts, c)
+	delete(r.starts, w)
 }
 
 // started says that a watch has started, and ends it at once if all watches have been

@@ -38,6 +38,8 @@ type watching struct {
 	initial bool
 	// begun: the request was answered.
 	begun bool
+	// outcome is why the watch has ended, nil if that was at its deadline, or it has not.
+	outcome error
 	// from is the revision that the watch continues from, zero for none.
 	from engine.Revision
 	// takeover is nil unless the watch may take over its connection.
@@ -71,8 +73,9 @@ func (w *watching) next() ([]store.Event, error) {
 	return nil, err
 }
 
-// stop releases what the watch has.
+// stop releases what the watch has, whether it has started or not.
 func (w *watching) stop() {
+	defer w.c.running.ended(w)
 	if w.takeover != nil {
 		defer w.takeover.leave()
 	}
@@ -144,8 +147,8 @@ func (w *watching) open(opts engine.WatchOptions) (registry.Stream, error) {
 		case <-ctx.Done():
 		}
 	}()
-	w.c.running.starting(w.c, interrupt)
-	defer w.c.running.startOver(w.c)
+	w.c.running.starting(w, interrupt)
+	defer w.c.running.startOver(w)
 	stream, err := w.openWith(ctx, opts)
 	if err != nil && errors.Is(context.Cause(ctx), errShuttingDown) {
 		err = w.c.refuseDraining()
@@ -313,15 +316,15 @@ func (w *watching) sendBookmark(ev *store.Event) error {
 func (w *watching) end(err error) {
 	c := w.c
 	if c.r.Context().Err() != nil {
-		c.end = context.Cause(c.r.Context()) // the client is gone
+		w.outcome = context.Cause(c.r.Context()) // the client is gone
 		return
 	}
 	if errors.Is(err, errClientGone) {
-		c.end = err
+		w.outcome = err
 		return
 	}
 	if !errors.Is(err, engine.ErrDeadline) {
-		c.end = err
+		w.outcome = err
 	}
 	if w.messages != nil {
 		w.messages.goingAway = errors.Is(err, errShuttingDown)
