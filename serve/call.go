@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/serve/internal/inflight"
-	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
@@ -30,10 +27,9 @@ import (
 // call is one request that is being served.
 type call struct {
 	*Server
-	*served  // the resource, or notFound
+	target
 	w        *answer.Writer
 	r        *http.Request
-	req      *Request
 	user     User      // the one whose rights and limits apply
 	sender   *User     // the one that impersonates user; nil if user has sent the request itself
 	watching *watching // nil unless the request is a watch
@@ -45,7 +41,6 @@ type call struct {
 	form     accept.Form // of objects in the answer
 	upgrades bool        // the client asks for a WebSocket
 	aborted  bool
-	dryRun   bool // the body of a deletion asks for one
 	using    bool // counted by uses
 	entered  bool // counted by running
 }
@@ -94,19 +89,13 @@ func (c *call) fail(err error) {
 	}
 	c.failure = err
 	c.leaveUnread()
-	c.answerStatus(status.Of(err, c.subject()))
+	c.answerStatus(status.Of(err, c.req.subject()))
 }
 
 // answerStatus answers with a Status.
 func (c *call) answerStatus(st *metav1.Status) {
 	c.depart()
 	status.Write(c.w, st)
-}
-
-// subject is what an error of this call is about.
-func (c *call) subject() status.Subject {
-	acts := c.req.Verb == "create" && c.req.Subresource != ""
-	return status.Subject{Resource: schema.GroupResource{Group: c.req.Group, Resource: c.req.Resource}, Name: c.req.Name, Verb: c.req.Verb, Acts: acts}
 }
 
 // serve answers the request, except for the events of a watch. Its steps return before the next
@@ -131,7 +120,7 @@ func (c *call) serve() {
 
 // logFault logs the error of a request that is a failure of the server or of its storage.
 func (c *call) logFault(err error) {
-	code := status.ErrorOf(err, c.subject()).ErrStatus.Code
+	code := status.ErrorOf(err, c.req.subject()).ErrStatus.Code
 	if code == http.StatusGatewayTimeout && c.hung(err) || code >= 500 && code != http.StatusGatewayTimeout {
 		c.faults.log(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
 	}
@@ -149,12 +138,10 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.guard(); err != nil {
 		return false, err
 	}
-	req, err := parse(c.r)
-	if err != nil {
+	if err := c.req.parse(c.r); err != nil {
 		return false, err
 	}
-	c.req = req
-	c.find(resourceName{req.Group, req.Version, req.Resource, req.Subresource})
+	c.find(resourceName{c.req.Group, c.req.Version, c.req.Resource, c.req.Subresource})
 	if c.health() {
 		return true, nil
 	}
@@ -211,7 +198,7 @@ func (c *call) authorize(req *Request) error {
 		return nil
 	}
 	if err := c.cfg.Authorize(c.withUser(c.r.Context()), c.user, req); err != nil {
-		about := c.subject()
+		about := c.req.subject()
 		return apierrors.NewForbidden(about.Resource, about.Name, err)
 	}
 	return nil
@@ -219,7 +206,7 @@ func (c *call) authorize(req *Request) error {
 
 // route serves the verb.
 func (c *call) route() error {
-	limit, err := c.timeLimit()
+	limit, err := c.req.timeLimit(&c.limits)
 	if err != nil {
 		return err
 	}
@@ -234,8 +221,11 @@ func (c *call) route() error {
 	if c.info.Deprecated != "" {
 		c.w.Warn(c.info.Deprecated)
 	}
-	if err := c.checkScope(); err != nil {
-		return err
+	switch {
+	case !c.hasPath():
+		return status.NotServed()
+	case !c.hasVerb():
+		return c.methodNotAllowed()
 	}
 	if err := c.negotiate(); err != nil {
 		return err
@@ -259,31 +249,6 @@ func (c *call) negotiate() (err error) {
 	return err
 }
 
-// timeLimit returns how long the request may take: what the server allows, or less if the
-// parameter timeout says so. A watch has parameters of its own for that. The deletion of a
-// collection may take as long as a list, as in Kubernetes.
-func (c *call) timeLimit() (time.Duration, error) {
-	limit := c.limits.WriteTimeout
-	switch {
-	case c.req.reads():
-		limit = c.limits.ReadTimeout
-	case c.req.Verb == "deletecollection":
-		limit = max(limit, c.limits.ReadTimeout)
-	}
-	text := c.req.query.Get("timeout")
-	if text == "" || c.req.Verb == "watch" {
-		return limit, nil
-	}
-	asked, err := time.ParseDuration(text)
-	switch {
-	case err != nil:
-		return 0, status.BadRequest("invalid timeout specified in the request URL: %q is not a duration such as 5s", text)
-	case asked > 0:
-		limit = min(limit, asked)
-	}
-	return limit, nil
-}
-
 // serveVerb serves every verb but watch.
 func (c *call) serveVerb(ctx context.Context) error {
 	switch c.req.Verb {
@@ -302,42 +267,5 @@ func (c *call) serveVerb(ctx context.Context) error {
 	case "deletecollection":
 		return c.deleteCollection(ctx)
 	}
-	return methodNotAllowed(c)
+	return c.methodNotAllowed()
 }
-
-// checkScope refuses verbs that the resource does not have, and paths that do not fit the
-// resource's scope.
-func (c *call) checkScope() error {
-	creates, onOne := c.req.Verb == "create", !c.req.selects()
-	switch {
-	case c.info.Kind.ClusterScoped && c.req.Namespace != "":
-		return status.NotServed()
-	case c.ofAllNamespaces() && onOne && c.req.Name != "":
-		return status.NotServed()
-	case !slices.Contains(c.info.Verbs, c.req.Verb):
-		return methodNotAllowed(c)
-	case c.ofAllNamespaces() && !c.req.reads():
-		return methodNotAllowed(c)
-	case creates && c.req.Name != "" && c.req.Subresource == "":
-		return methodNotAllowed(c)
-	case !creates && onOne && c.req.Name == "":
-		return methodNotAllowed(c)
-	}
-	return nil
-}
-
-// ofAllNamespaces reports whether the path has no namespace, although the kind has them.
-func (c *call) ofAllNamespaces() bool {
-	return !c.info.Kind.ClusterScoped && c.req.Namespace == ""
-}
-
-// params returns what the request's parameters are read from.
-func (c *call) params() params.Request {
-	return params.Request{
-		Verb: c.req.Verb, Group: c.req.Group, Version: c.req.Version, Resource: c.req.Resource, Namespace: c.req.Namespace,
-		Labels: c.req.Labels, Fields: c.req.Fields, Query: c.req.query, Kind: &c.info.Kind,
-	}
-}
-
-// key returns the key of the object that the request names.
-func (c *call) key() string { return c.info.Kind.Key(c.req.Namespace, c.req.Name) }

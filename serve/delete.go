@@ -64,6 +64,6 @@ func (c *call) deleteOptions() (opts registry.DeleteOptions, marked int, err err
 		}
 	}
 	opts, marked, err = c.params().Delete(body)
-	c.dryRun = opts.DryRun
+	c.req.dryRun = opts.DryRun
 	return opts, marked, err
 }

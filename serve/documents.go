@@ -77,11 +77,11 @@ func (d *documents) serve(c *call) error {
 	_, _, ofHealth := c.healthCheck(c.req.Path)
 	switch {
 	case doc == nil && ofHealth: // health has answered the methods that there are
-		return methodNotAllowed(c)
+		return c.methodNotAllowed()
 	case doc == nil:
 		return status.NotServed()
 	case c.r.Method != http.MethodGet && c.r.Method != http.MethodHead:
-		return methodNotAllowed(c)
+		return c.methodNotAllowed()
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", doc.ContentType)

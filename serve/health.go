@@ -137,20 +137,20 @@ func (r *healthReport) add(check string, why func() string) {
 
 // unready returns why one of the server's own checks fails; "" means that it does not. All are of
 // readiness alone: whether a restart helps, if storage has ended for good, the server cannot know.
-func (c *call) unready(check string, ready bool) string {
+func (s *Server) unready(check string, ready bool) string {
 	switch {
 	case !ready:
 	case check == checkStorage:
-		return c.unserved()
-	case check == checkShutdown && c.draining.Load() > serving:
+		return s.unserved()
+	case check == checkShutdown && s.draining.Load() > serving:
 		return "the server is shutting down"
 	}
 	return ""
 }
 
 // failing returns what clients see of why check i of the program fails; "" means that it does not.
-func (c *call) failing(i int, ready bool) string {
-	check := &c.cfg.Checks[i]
+func (s *Server) failing(i int, ready bool) string {
+	check := &s.cfg.Checks[i]
 	if !ready && !check.Live {
 		return ""
 	}
@@ -161,6 +161,6 @@ func (c *call) failing(i int, ready bool) string {
 	if why == nil {
 		return ""
 	}
-	c.unhealthy[i].log(c.log, "a health check fails", "check", check.Name, "error", why)
+	s.unhealthy[i].log(s.log, "a health check fails", "check", check.Name, "error", why)
 	return "the server's log says why"
 }

@@ -110,7 +110,7 @@ type watchMeter struct {
 // newWatchMeter tells the server's metrics that a watch begins.
 func newWatchMeter(c *call) (m *watchMeter) {
 	if c.cfg.Metrics != nil {
-		c.hook("Metrics.Watching", func() { m = &watchMeter{c: c, to: c.cfg.Metrics.Watching(c.endpoint())} })
+		c.hook("Metrics.Watching", func() { m = &watchMeter{c: c, to: c.cfg.Metrics.Watching(c.endpoint(c.r))} })
 	}
 	return m
 }
@@ -159,17 +159,17 @@ func (m *watchMeter) ended() {
 	}
 }
 
-// endpoint returns the target of the call.
-func (c *call) endpoint() Endpoint {
-	e := Endpoint{Verb: c.metricVerb(), DryRun: c.dryRun || c.req.query.Has("dryRun")}
-	if c.info == nil {
+// endpoint returns the target of a request as metrics receive it.
+func (t *target) endpoint(r *http.Request) Endpoint {
+	e := Endpoint{Verb: t.metricVerb(r), DryRun: t.req.dryRun || t.req.query.Has("dryRun")}
+	if t.info == nil {
 		return e
 	}
-	e.Group, e.Version, e.Resource, e.Subresource = c.info.Kind.Group, c.info.Kind.Version, c.info.Kind.Plural, c.info.Subresource
+	e.Group, e.Version, e.Resource, e.Subresource = t.info.Kind.Group, t.info.Kind.Version, t.info.Kind.Plural, t.info.Subresource
 	switch {
-	case c.req.Name != "" || c.req.Verb == "create":
+	case t.req.Name != "" || t.req.Verb == "create":
 		e.Scope = "resource"
-	case c.req.Namespace != "":
+	case t.req.Namespace != "":
 		e.Scope = "namespace"
 	default:
 		e.Scope = "cluster"
@@ -179,18 +179,18 @@ func (c *call) endpoint() Endpoint {
 
 // metricVerb is the verb as the metrics of the API server have it: the method in
 // most cases.
-func (c *call) metricVerb() string {
+func (t *target) metricVerb(r *http.Request) string {
 	switch {
-	case c.info != nil && (c.req.Verb == "list" || c.req.Verb == "watch" || c.req.Verb == "deletecollection"):
-		return strings.ToUpper(c.req.Verb)
-	case c.r.Method == http.MethodPatch && strings.HasPrefix(c.r.Header.Get("Content-Type"), "application/apply-patch"):
+	case t.info != nil && t.req.selects():
+		return strings.ToUpper(t.req.Verb)
+	case r.Method == http.MethodPatch && strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch"):
 		return "APPLY"
 	}
-	switch c.r.Method {
+	switch r.Method {
 	case http.MethodHead:
 		return http.MethodGet
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		return c.r.Method
+		return r.Method
 	}
 	return "other"
 }
@@ -198,7 +198,7 @@ func (c *call) metricVerb() string {
 // measured returns the call as metrics receive it.
 func (c *call) measured() Measured {
 	m := Measured{
-		Endpoint: c.endpoint(), Code: c.w.Code(), Took: time.Since(c.began), ResponseBytes: c.w.Bytes(),
+		Endpoint: c.endpoint(c.r), Code: c.w.Code(), Took: time.Since(c.began), ResponseBytes: c.w.Bytes(),
 		Refused: refusedBy(c.failure), Aborted: c.aborted,
 		TimedOut: c.failure != nil && c.w.Code() == http.StatusGatewayTimeout && !errors.Is(c.failure, engine.ErrFuture),
 	}
@@ -218,7 +218,7 @@ func (c *call) measured() Measured {
 // metricsPage answers /metrics, with a context that ends after limit.
 func (c *call) metricsPage(limit time.Duration) error {
 	if c.r.Method != http.MethodGet && c.r.Method != http.MethodHead {
-		return methodNotAllowed(c)
+		return c.methodNotAllowed()
 	}
 	ctx, cancel := context.WithTimeout(c.withUser(c.r.Context()), limit)
 	defer cancel()

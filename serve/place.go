@@ -34,7 +34,7 @@ func (c *call) enter() error {
 	if c.entered = c.running.begin(); !c.entered { // it has arrived before the refusals
 		return c.refuseDraining()
 	}
-	if err := c.limiter.Enter(c, c.limitedAs()); err != nil {
+	if err := c.limiter.Enter(c, c.req.limitedAs()); err != nil {
 		c.exit() // a shutdown does not wait for the client to read that
 		return asRefusal(err)
 	}
@@ -47,17 +47,6 @@ func (c *call) exit() {
 		c.entered = false
 		c.running.over()
 	}
-}
-
-// limitedAs returns by which limits the request is bounded.
-func (c *call) limitedAs() inflight.Sort {
-	switch {
-	case c.req.Verb == "watch" && c.req.IsResource():
-		return inflight.Watch
-	case c.req.reads():
-		return inflight.Read
-	}
-	return inflight.Write
 }
 
 // depart says that the answer is sent now, for as long as the client takes to read it. Over HTTP/2 one without a place

@@ -5,9 +5,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/watchmill/watchmill/serve/internal/inflight"
 	"github.com/watchmill/watchmill/serve/internal/params"
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
@@ -31,33 +34,35 @@ type Request struct {
 	// Path is the decoded path.
 	Path string
 
-	query url.Values
+	query  url.Values
+	dryRun bool // the body of a deletion asks for one
 }
 
 // IsResource reports whether the request is for a resource.
 func (r *Request) IsResource() bool { return r.Resource != "" }
 
-// parse takes a request apart. The error is a Status.
-func parse(r *http.Request) (*Request, error) {
-	segments, err := split(r.URL.EscapedPath())
+// parse takes a request apart. The error is a Status; then r is as it was.
+func (r *Request) parse(from *http.Request) error {
+	segments, err := split(from.URL.EscapedPath())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
+	query, err := url.ParseQuery(from.URL.RawQuery)
 	if err != nil {
-		return nil, status.BadRequest("the query does not parse: %v", err)
+		return status.BadRequest("the query does not parse: %v", err)
 	}
 	path := "/" + strings.Join(segments, "/")
-	if path == r.URL.Path {
-		path = r.URL.Path // which is there as long as the request
+	if path == from.URL.Path {
+		path = from.URL.Path // which is there as long as the request
 	}
-	req := &Request{Verb: strings.ToLower(r.Method), Path: path, query: query}
-	if rest := req.takeGroupVersion(segments); len(rest) > 0 {
-		if err := req.parseResource(r.Method, rest); err != nil {
-			return nil, err
+	parsed := Request{Verb: strings.ToLower(from.Method), Path: path, query: query}
+	if rest := parsed.takeGroupVersion(segments); len(rest) > 0 {
+		if err := parsed.parseResource(from.Method, rest); err != nil {
+			return err
 		}
 	}
-	return req, nil
+	*r = parsed
+	return nil
 }
 
 // parseResource takes apart what is behind the version in the path of a resource. The error is a Status.
@@ -185,4 +190,46 @@ func (r *Request) selects() bool {
 // reads reports whether the request changes nothing.
 func (r *Request) reads() bool {
 	return slices.Contains([]string{"get", "list", "watch", "head", "options"}, r.Verb)
+}
+
+// limitedAs returns by which limits the request is bounded.
+func (r *Request) limitedAs() inflight.Sort {
+	switch {
+	case r.Verb == "watch" && r.IsResource():
+		return inflight.Watch
+	case r.reads():
+		return inflight.Read
+	}
+	return inflight.Write
+}
+
+// timeLimit returns how long the request may take: what the limits allow, or less if the
+// parameter timeout says so. A watch has parameters of its own for that. The deletion of a
+// collection may take as long as a list, as in Kubernetes.
+func (r *Request) timeLimit(of *Limits) (time.Duration, error) {
+	limit := of.WriteTimeout
+	switch {
+	case r.reads():
+		limit = of.ReadTimeout
+	case r.Verb == "deletecollection":
+		limit = max(limit, of.ReadTimeout)
+	}
+	text := r.query.Get("timeout")
+	if text == "" || r.Verb == "watch" {
+		return limit, nil
+	}
+	asked, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, status.BadRequest("invalid timeout specified in the request URL: %q is not a duration such as 5s", text)
+	case asked > 0:
+		limit = min(limit, asked)
+	}
+	return limit, nil
+}
+
+// subject is what an error of the request is about.
+func (r *Request) subject() status.Subject {
+	acts := r.Verb == "create" && r.Subresource != ""
+	return status.Subject{Resource: schema.GroupResource{Group: r.Group, Resource: r.Resource}, Name: r.Name, Verb: r.Verb, Acts: acts}
 }

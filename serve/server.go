@@ -91,7 +91,7 @@ var (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{
 		Server: s, w: answer.New(w, s.limits.WriteStall, r.ProtoMajor >= 2),
-		r: r, body: newBody(r), served: notFound, user: Anonymous, req: &Request{Path: r.URL.Path}, began: time.Now(),
+		r: r, body: newBody(r), target: target{notFound, &Request{Path: r.URL.Path}}, user: Anonymous, began: time.Now(),
 	}
 	s.counts.requests.Add(1)
 	s.counts.running.Add(1)

@@ -346,12 +346,12 @@ func (w *watching) endStatus(err error) *status.Error {
 		return nil
 	}
 	w.c.logFault(err)
-	return status.ErrorOf(err, w.c.subject())
+	return status.ErrorOf(err, w.c.req.subject())
 }
 
 // sendError writes an ERROR event.
 func (w *watching) sendError(why *status.Error) {
-	text, err := json.Marshal(status.Of(why, w.c.subject()))
+	text, err := json.Marshal(status.Of(why, w.c.req.subject()))
 	if err != nil {
 		return // cannot happen: a Status is strings and numbers
 	}

@@ -71,7 +71,7 @@ func (c *call) create(ctx context.Context) error {
 // text says so in the words of Kubernetes, from which clients conclude that the name is going to be free.
 func (c *call) notCreated(ctx context.Context, err error) error {
 	const why = "object is being deleted: "
-	s := status.ErrorOf(err, c.subject())
+	s := status.ErrorOf(err, c.req.subject())
 	if s.ErrStatus.Reason != metav1.StatusReasonAlreadyExists || c.req.Name == "" || c.req.Subresource != "" || strings.HasPrefix(s.ErrStatus.Message, why) {
 		return err
 	}
@@ -123,13 +123,13 @@ func (c *call) apply(ctx context.Context) error {
 	return c.answerChanged(c.resource.Apply(ctx, c.key(), config, opts))
 }
 
-// patchTypes returns the media types of patches that the resource takes.
-func (c *call) patchTypes() []string {
+// patchTypes returns the media types of patches that a resource takes.
+func patchTypes(of *registry.Info) []string {
 	all := []string{string(registry.JSONPatch), string(registry.MergePatch)}
-	if c.info.StrategicMerge != nil {
+	if of.StrategicMerge != nil {
 		all = append(all, string(registry.StrategicPatch))
 	}
-	if c.info.Apply {
+	if of.Apply {
 		all = append(all, applyPatch)
 	}
 	return all
@@ -138,7 +138,7 @@ func (c *call) patchTypes() []string {
 // patchType returns the media type of a patch, which comes before its parameters: clients that know
 // newer types fall back to others after a 415.
 func (c *call) patchType() (string, error) {
-	header, types := c.r.Header.Get("Content-Type"), c.patchTypes()
+	header, types := c.r.Header.Get("Content-Type"), patchTypes(c.info)
 	if header == "" {
 		return "", unsupportedMedia("none", types)
 	}
