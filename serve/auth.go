@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/watchmill/watchmill/engine"
 )
 
@@ -42,9 +44,60 @@ func UserOf(ctx context.Context) (u User, found bool) {
 	return u, found
 }
 
-// withUser returns ctx with the user of the call.
-func (c *call) withUser(ctx context.Context) context.Context {
-	return context.WithValue(ctx, userKey{}, c.user)
+// identity is whose request it is. It stays the same once the request has a place, which is the user's.
+type identity struct {
+	user   User  // the one whose rights and limits apply
+	sender *User // the one that acts as user; nil if user has sent the request itself
+}
+
+// withUser returns ctx with the user.
+func (i *identity) withUser(ctx context.Context) context.Context {
+	return context.WithValue(ctx, userKey{}, i.user)
+}
+
+// actAs has the user, which has sent the request, act as another.
+func (i *identity) actAs(other User) {
+	sender := i.user
+	i.sender, i.user = &sender, other
+}
+
+// authenticate returns the user of a request.
+func (c *call) authenticate() error {
+	if c.cfg.Authenticate == nil {
+		return nil
+	}
+	user, err := c.cfg.Authenticate(c.r)
+	if err != nil {
+		if !errors.Is(err, ErrUnauthenticated) {
+			c.unknown.log(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
+		}
+		if c.w.OfStream() {
+			c.w.Header().Set("Connection", "close") // many could be tried at a time, without end
+		}
+		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
+	}
+	c.user = user
+	return nil
+}
+
+// mayCreate refuses the creation of an object by an update or an apply that the user may not
+// create.
+func (c *call) mayCreate(context.Context) error {
+	create := *c.req
+	create.Verb = "create"
+	return c.authorize(&create)
+}
+
+// authorize refuses a request that the user may not send.
+func (c *call) authorize(req *Request) error {
+	if c.cfg.Authorize == nil {
+		return nil
+	}
+	if err := c.cfg.Authorize(c.withUser(c.r.Context()), c.user, req); err != nil {
+		about := c.req.subject()
+		return apierrors.NewForbidden(about.Resource, about.Name, err)
+	}
+	return nil
 }
 
 // ErrUnauthenticated: the request has no credentials, or wrong ones. Any other error of

@@ -2,14 +2,12 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/watchmill/watchmill/serve/internal/accept"
@@ -18,7 +16,16 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
-// A request goes through the packages below serve/internal:
+// A request goes through these functions, from top to bottom; an error of any of them is answered by fail, and a panic
+// by contain:
+//
+//	ServeHTTP ─┬─▶ serve ─┬─▶ admit ──▶ guard, parse, find, health, authenticate, impersonate, enter, authorize
+//	           │          ├─▶ route ──▶ a document, the page of metrics, or a verb
+//	           │          └─▶ start and begin, if it is a watch
+//	           ├─▶ run, if there is a watch now
+//	           └─▶ finish ──▶ audit
+//
+// and through the packages below serve/internal:
 //
 //	parse ──▶ inflight ──▶ accept, params ──▶ a registry.Resource ──▶ encode ──▶ answer ──▶ transport
 //	              └──────────────┴─ status: an error anywhere ───────────────────▶ answer
@@ -28,24 +35,85 @@ import (
 type call struct {
 	*Server
 	target
-	w        *answer.Writer
+	identity
 	r        *http.Request
-	user     User      // the one whose rights and limits apply
-	sender   *User     // the one that impersonates user; nil if user has sent the request itself
-	watching *watching // nil unless the request is a watch
+	w        *answer.Writer
 	began    time.Time
-	body     *body // nil if there is none
-	failure  error // what the answer says, if that is a Status of an error
-
-	place    inflight.Place
+	body     *body       // nil if there is none
+	watching *watching   // nil unless the request is a watch
+	failure  error       // what the answer says, if that is a Status of an error
 	form     accept.Form // of objects in the answer
 	upgrades bool        // the client asks for a WebSocket
-	aborted  bool
-	using    bool // counted by uses
-	entered  bool // counted by running
+	aborted  bool        // the answer could not be completed
+
+	// What finish gives back, besides the watch.
+
+	place   inflight.Place // the limiter's
+	using   bool           // counted by uses
+	entered bool           // counted by running
 }
 
-// finish releases what the request has, and calls the hooks.
+// The values of headers that all answers share, to save memory for watches. They are replaced,
+// never changed.
+var (
+	notCached  = []string{"no-cache, private"}
+	notSniffed = []string{"nosniff"}
+	asJSON     = []string{accept.JSON}
+)
+
+// ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about
+// the request, such as [Config].Authenticate, is answered with 500, and logged; once the answer
+// has begun it is cut off. A panic in a function that only reports what has happened,
+// [Config].Audit and [Config].Metrics, is logged, and changes no answer. A function that ends its
+// goroutine, as t.FailNow does, cuts the request off, which is logged.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{
+		Server: s, w: answer.New(w, s.limits.WriteStall, r.ProtoMajor >= 2),
+		r: r, body: newBody(r), target: target{notFound, &Request{Path: r.URL.Path}}, identity: identity{user: Anonymous}, began: time.Now(),
+	}
+	s.counts.requests.Add(1)
+	s.counts.running.Add(1)
+	handedOver, returned := false, false
+	defer func() {
+		if !handedOver {
+			c.finish()
+		}
+	}()
+	defer c.contain(&returned)
+	c.prepare()
+	defer c.w.Release()
+	if c.mayWatch() {
+		c.serveAside()
+	} else {
+		c.serve()
+	}
+	c.w.End()
+	switch watch := c.watching; {
+	case watch == nil || !watch.begun:
+		c.w.Finish()
+	case watch.takeover.hasTaken():
+		handedOver = true
+		go watch.runTaken()
+	default:
+		watch.run()
+	}
+	returned = true
+}
+
+// prepare sets the headers that all answers have, and the times in which the client has to read and to send over
+// HTTP/1.1, where net/http writes and reads by itself.
+func (c *call) prepare() {
+	h := c.w.Header()
+	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
+	if !c.w.OfStream() {
+		c.w.Extend() // for 100 Continue, which is sent before the answer begins
+		if c.body != nil {
+			c.mustArrive() // what the server leaves is read, too
+		}
+	}
+}
+
+// finish gives back what the request has, what it took last first, and calls the hooks.
 func (c *call) finish() {
 	defer c.counts.running.Add(-1)
 	defer c.exit()
@@ -82,22 +150,6 @@ func (c *call) contain(returned *bool) {
 	c.fail(apierrors.NewInternalError(fmt.Errorf("a panic, with the id %s in the server's log", id)))
 }
 
-// fail answers with a Status.
-func (c *call) fail(err error) {
-	if c.w.Code() != 0 {
-		return // too late: the answer has begun
-	}
-	c.failure = err
-	c.leaveUnread()
-	c.answerStatus(status.Of(err, c.req.subject()))
-}
-
-// answerStatus answers with a Status.
-func (c *call) answerStatus(st *metav1.Status) {
-	c.depart()
-	status.Write(c.w, st)
-}
-
 // serve answers the request, except for the events of a watch. Its steps return before the next
 // begins, since the stack of a watch's goroutine keeps the size of its deepest call.
 func (c *call) serve() {
@@ -116,20 +168,6 @@ func (c *call) serve() {
 		c.logFault(err)
 		c.fail(err)
 	}
-}
-
-// logFault logs the error of a request that is a failure of the server or of its storage.
-func (c *call) logFault(err error) {
-	code := status.ErrorOf(err, c.req.subject()).ErrStatus.Code
-	if code == http.StatusGatewayTimeout && c.hung(err) || code >= 500 && code != http.StatusGatewayTimeout {
-		c.faults.log(c.log, "a request failed", "verb", c.req.Verb, "path", c.req.Path, "code", code, "error", err)
-	}
-}
-
-// hung reports whether a request has had all of the time that the server gives it, while its client
-// has waited, as when a disk does not answer.
-func (c *call) hung(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) && c.r.Context().Err() == nil && !c.req.query.Has("timeout")
 }
 
 // admit does all that comes before the request's verb. It reports whether the request was
@@ -165,52 +203,12 @@ func (c *call) admit() (answered bool, err error) {
 	return false, c.authorize(c.req)
 }
 
-// authenticate returns the user of a request.
-func (c *call) authenticate() error {
-	if c.cfg.Authenticate == nil {
-		return nil
-	}
-	user, err := c.cfg.Authenticate(c.r)
-	if err != nil {
-		if !errors.Is(err, ErrUnauthenticated) {
-			c.unknown.log(c.log, "authentication failed", "path", c.req.Path, "from", c.r.RemoteAddr, "error", err)
-		}
-		if c.w.OfStream() {
-			c.w.Header().Set("Connection", "close") // many could be tried at a time, without end
-		}
-		return apierrors.NewUnauthorized(ErrUnauthenticated.Error())
-	}
-	c.user = user
-	return nil
-}
-
-// mayCreate refuses the creation of an object by an update or an apply that the user may not
-// create.
-func (c *call) mayCreate(context.Context) error {
-	create := *c.req
-	create.Verb = "create"
-	return c.authorize(&create)
-}
-
-// authorize refuses a request that the user may not send.
-func (c *call) authorize(req *Request) error {
-	if c.cfg.Authorize == nil {
-		return nil
-	}
-	if err := c.cfg.Authorize(c.withUser(c.r.Context()), c.user, req); err != nil {
-		about := c.req.subject()
-		return apierrors.NewForbidden(about.Resource, about.Name, err)
-	}
-	return nil
-}
-
-// route serves the verb.
+// route serves the verb, except for the rest of a watch.
 func (c *call) route() error {
 	limit, err := c.req.timeLimit(&c.limits)
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case c.req.Path == "/metrics" && c.cfg.MetricsHandler != nil:
 		return c.metricsPage(limit)
 	case !c.req.IsResource():
@@ -218,6 +216,26 @@ func (c *call) route() error {
 	case c.resource == nil:
 		return status.NotServed()
 	}
+	if err := c.checkTarget(); err != nil {
+		return err
+	}
+	if c.req.Verb == "watch" {
+		if c.form, err = accept.Watch(c.r); err != nil {
+			return err
+		}
+		c.watching = newWatching(c)
+		return nil
+	}
+	if c.form, err = accept.Objects(c.r); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
+	defer cancel()
+	return c.serveVerb(c.withUser(ctx))
+}
+
+// checkTarget refuses paths and verbs that the resource does not have, and warns of one that is deprecated.
+func (c *call) checkTarget() error {
 	if c.info.Deprecated != "" {
 		c.w.Warn(c.info.Deprecated)
 	}
@@ -227,26 +245,7 @@ func (c *call) route() error {
 	case !c.hasVerb():
 		return c.methodNotAllowed()
 	}
-	if err := c.negotiate(); err != nil {
-		return err
-	}
-	if c.req.Verb == "watch" {
-		c.watching = newWatching(c)
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), limit)
-	defer cancel()
-	return c.serveVerb(c.withUser(ctx))
-}
-
-// negotiate finds the form of objects that the client prefers.
-func (c *call) negotiate() (err error) {
-	if c.req.Verb == "watch" {
-		c.form, err = accept.Watch(c.r)
-	} else {
-		c.form, err = accept.Objects(c.r)
-	}
-	return err
+	return nil
 }
 
 // serveVerb serves every verb but watch.

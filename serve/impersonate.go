@@ -54,8 +54,7 @@ func (c *call) impersonate() error {
 		}
 	}
 	other.Groups = withImpliedGroups(&other)
-	sender := c.user
-	c.sender, c.user = &sender, other
+	c.actAs(other)
 	return nil
 }
 

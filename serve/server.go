@@ -7,10 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
-	"github.com/watchmill/watchmill/serve/internal/accept"
 	"github.com/watchmill/watchmill/serve/internal/answer"
 	"github.com/watchmill/watchmill/serve/internal/encode"
 	"github.com/watchmill/watchmill/serve/internal/inflight"
@@ -73,58 +71,4 @@ func New(cfg Config) (*Server, error) {
 		Watches: s.limits.Watches, WatchesPerUser: s.limits.WatchesPerUser,
 	})
 	return s, nil
-}
-
-// The values of headers that all answers share, to save memory for watches. They are replaced,
-// never changed.
-var (
-	notCached  = []string{"no-cache, private"}
-	notSniffed = []string{"nosniff"}
-	asJSON     = []string{accept.JSON}
-)
-
-// ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about
-// the request, such as [Config].Authenticate, is answered with 500, and logged; once the answer
-// has begun it is cut off. A panic in a function that only reports what has happened,
-// [Config].Audit and [Config].Metrics, is logged, and changes no answer. A function that ends its
-// goroutine, as t.FailNow does, cuts the request off, which is logged.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{
-		Server: s, w: answer.New(w, s.limits.WriteStall, r.ProtoMajor >= 2),
-		r: r, body: newBody(r), target: target{notFound, &Request{Path: r.URL.Path}}, user: Anonymous, began: time.Now(),
-	}
-	s.counts.requests.Add(1)
-	s.counts.running.Add(1)
-	handedOver, returned := false, false
-	defer func() {
-		if !handedOver {
-			c.finish()
-		}
-	}()
-	defer c.contain(&returned)
-	h := w.Header()
-	h["Cache-Control"], h["X-Content-Type-Options"] = notCached, notSniffed
-	if !c.w.OfStream() {
-		c.w.Extend() // for 100 Continue, which net/http sends before the answer begins
-		if c.body != nil {
-			c.mustArrive() // net/http reads what the server leaves
-		}
-	}
-	defer c.w.Release()
-	if c.mayWatch() {
-		c.serveAside()
-	} else {
-		c.serve()
-	}
-	c.w.End()
-	switch watch := c.watching; {
-	case watch == nil || !watch.begun:
-		c.w.Finish()
-	case watch.takeover != nil && watch.takeover.taken != nil:
-		handedOver = true
-		go watch.runTaken()
-	default:
-		watch.run()
-	}
-	returned = true
 }

@@ -52,6 +52,9 @@ type takeover struct {
 	release func() bool
 }
 
+// hasTaken reports whether the connection was taken over.
+func (o *takeover) hasTaken() bool { return o != nil && o.taken != nil }
+
 // leave releases what ends the watch with the context of all connections.
 func (o *takeover) leave() {
 	if o.release != nil {
