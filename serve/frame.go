@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bytes"
+	"net/http"
 	"strconv"
 
 	"github.com/watchmill/watchmill/engine"
@@ -146,4 +147,26 @@ func (f *frames) keepAlive(revision engine.Revision) {
 	default:
 		f.c.write(newline)
 	}
+}
+
+// extend gives the client time to read what is written next. Messages have a limit of
+// their own for each.
+func (f *frames) extend() {
+	if f.messages == nil {
+		f.c.w.Extend()
+	}
+}
+
+// flush sends what was written, counts it, and tells the metrics how long that took.
+func (f *frames) flush() {
+	f.c.counts.events.Add(f.sent)
+	f.sent = 0
+	if f.messages == nil {
+		began := f.meter.now()
+		// If the client is gone, the request's context ends.
+		_ = http.NewResponseController(f.c.w).Flush()
+		f.meter.wrote(began)
+		f.c.w.RemoveDeadline()
+	}
+	f.meter.flushed()
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/watchmill/watchmill/serve/internal/answer"
 )
 
 // Upgrader sends watches as messages, one per event, to clients that ask for it; package
@@ -43,23 +45,11 @@ const (
 
 // messages sends the events of an upgraded watch.
 type messages struct {
-	to        Messages
-	c         *call
-	gone      func(error)
-	text      []byte // of the last message, for its memory
-	goingAway bool
-}
-
-// close closes the connection.
-func (m *messages) close() {
-	switch {
-	case m.c.aborted:
-		m.to.Close(closedFailed)
-	case m.goingAway:
-		m.to.Close(closedGoing)
-	default:
-		m.to.Close(closedNormally)
-	}
+	to    Messages
+	w     *answer.Writer // knows what was sent
+	stall time.Duration  // how long the client may take to read each
+	gone  func(error)
+	text  []byte // of the last message, for its memory
 }
 
 // upgrade turns the request into a stream of messages.
@@ -69,23 +59,23 @@ func (c *call) upgrade(end func(error)) (*messages, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &messages{to: to, c: c, gone: gone}, nil
+	return &messages{to: to, w: c.w, stall: c.limits.WriteStall, gone: gone}, nil
 }
 
 // send sends one event.
 func (m *messages) send(eventType string, object []byte) {
 	m.text = append(append(m.text[:0], frameHeads[eventType]...), object...)
 	m.text = append(m.text, '}')
-	ctx, cancel := context.WithTimeout(context.Background(), m.c.limits.WriteStall)
+	ctx, cancel := context.WithTimeout(context.Background(), m.stall)
 	defer cancel()
 	if err := m.to.Send(ctx, m.text); err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			m.c.w.NoteStall()
+			m.w.NoteStall()
 		}
 		m.gone(err)
 		return
 	}
-	m.c.w.Count(len(m.text))
+	m.w.Count(len(m.text))
 	if cap(m.text) > keptMessage {
 		m.text = nil
 	}
@@ -93,38 +83,3 @@ func (m *messages) send(eventType string, object []byte) {
 
 // keptMessage is the largest message in bytes whose memory is kept for the next.
 const keptMessage = 64 << 10
-
-// extend gives the client time to read what is written next. Messages have a limit of
-// their own for each.
-func (w *watching) extend() {
-	if w.messages == nil {
-		w.c.w.Extend()
-	}
-}
-
-// flush sends what was written, counts it, and tells the metrics how long that took.
-func (w *watching) flush() {
-	w.c.counts.events.Add(w.sent)
-	w.sent = 0
-	if w.messages == nil {
-		began := w.meter.now()
-		// If the client is gone, the request's context ends.
-		_ = http.NewResponseController(w.c.w).Flush()
-		w.meter.wrote(began)
-		w.c.w.RemoveDeadline()
-	}
-	w.meter.flushed()
-}
-
-// close ends the connection of an upgraded watch.
-func (w *watching) close() {
-	if w.messages != nil {
-		w.messages.close()
-	}
-}
-
-// synced notes that the initial state is complete.
-func (w *watching) synced() {
-	w.initial = false
-	w.meter.synced(time.Since(w.c.began))
-}

@@ -82,8 +82,21 @@ func (w *watching) stop() {
 	if w.stream != nil {
 		defer w.stream.Stop()
 	}
-	defer w.close()
+	if w.messages != nil {
+		defer func() { w.messages.to.Close(w.closeCode()) }()
+	}
 	w.meter.ended()
+}
+
+// closeCode returns the code of [Messages].Close for what the watch has ended by.
+func (w *watching) closeCode() int {
+	switch {
+	case w.c.aborted:
+		return closedFailed
+	case errors.Is(w.outcome, errShuttingDown):
+		return closedGoing
+	}
+	return closedNormally
 }
 
 // start does everything that can fail before the answer begins, so that failures are
@@ -297,7 +310,8 @@ func (w *watching) sendEvent(ev *store.Event) error {
 // sendBookmark writes a bookmark, or keeps the connection alive if the client wants none.
 func (w *watching) sendBookmark(ev *store.Event) error {
 	if ev.Marks&store.InitialEnd != 0 {
-		w.synced()
+		w.initial = false
+		w.meter.synced(time.Since(w.c.began))
 	}
 	if !w.bookmarks {
 		w.keepAlive(ev.Revision)
@@ -325,9 +339,6 @@ func (w *watching) end(err error) {
 	}
 	if !errors.Is(err, engine.ErrDeadline) {
 		w.outcome = err
-	}
-	if w.messages != nil {
-		w.messages.goingAway = errors.Is(err, errShuttingDown)
 	}
 	w.extend() // for the end of the answer, too, which net/http sends
 	if why := w.endStatus(err); why != nil {
