@@ -108,8 +108,8 @@ func (c *call) readAs(accepted ...string) (text []byte, media string, err error)
 	return text, media, err
 }
 
-// document reads the request's body as JSON, from any media type that the kind decodes.
-func (c *call) document() ([]byte, error) {
+// readJSON reads the request's body as JSON, from any media type that the kind decodes.
+func (c *call) readJSON() ([]byte, error) {
 	decoders := c.info.Decoders
 	text, media, err := c.readAs(append([]string{accept.JSON}, slices.Sorted(maps.Keys(decoders))...)...)
 	decode := decoders[media]

@@ -59,7 +59,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 func (c *call) deleteOptions() (opts registry.DeleteOptions, marked int, err error) {
 	var body []byte
 	if c.body != nil { // otherwise its media type does not matter
-		if body, err = c.document(); err != nil {
+		if body, err = c.readJSON(); err != nil {
 			return opts, 0, err
 		}
 	}

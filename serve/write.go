@@ -47,7 +47,7 @@ func (c *call) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.document()
+	body, err := c.readJSON()
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *call) update(ctx context.Context) error {
 		return err
 	}
 	opts.MayCreate = c.mayCreate
-	body, err := c.document()
+	body, err := c.readJSON()
 	if err != nil {
 		return err
 	}
