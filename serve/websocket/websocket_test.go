@@ -162,6 +162,14 @@ func TestHandshake_MalformedOnesAreRefusedByStatuses(t *testing.T) {
 	}
 }
 
+// Warnings are headers, which an upgraded watch has, too.
+func TestHandshake_WarnsOfADeprecatedVersion(t *testing.T) {
+	s := newServer(t, websocket.Options{}, func(cfg *registry.Config[Widget], _ *serve.Config) { cfg.Deprecated = "use v2" })
+	_, resp, err := s.dial("?watch=1&timeoutSeconds=1")
+	require.NoError(t, err)
+	require.Equal(t, []string{`299 - "use v2"`}, resp.Header.Values("Warning"))
+}
+
 func TestEnd_DeadlineClosesNormally(t *testing.T) {
 	s := newServer(t, websocket.Options{})
 	from := s.create("a", 0) // so that there is no initial state, which the deadline could cut
