@@ -49,10 +49,10 @@ func (c *call) mustArrive() {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(c.limits.WriteTimeout))
 }
 
-// skipBody reads the body of a request that needs none. Over HTTP/1.1 net/http would read it when
+// skipBody reads the body of a request that reads, and needs none. Over HTTP/1.1 net/http would read it when
 // the answer begins: the request would have its place for as long as the client sends nothing.
 func (c *call) skipBody() error {
-	if c.w.OfStream() || c.body == nil {
+	if c.w.OfStream() || c.body == nil || !c.req.reads() {
 		return nil
 	}
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(c.w, c.body, c.limits.BodyBytes))

@@ -19,7 +19,7 @@ import (
 // A request goes through these functions, from top to bottom; an error of any of them is answered by fail, and a panic
 // by contain:
 //
-//	ServeHTTP ─┬─▶ serve ─┬─▶ admit ──▶ guard, parse, find, health, authenticate, impersonate, enter, authorize
+//	ServeHTTP ─┬─▶ serve ─┬─▶ admit ──▶ guard, parse, find, health, authenticate, impersonate, skipBody, enter, authorize
 //	           │          ├─▶ route ──▶ a document, the page of metrics, or a verb
 //	           │          └─▶ start and begin, if it is a watch
 //	           ├─▶ run, if there is a watch now
@@ -179,7 +179,7 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.req.parse(c.r); err != nil {
 		return false, err
 	}
-	c.find(resourceName{c.req.Group, c.req.Version, c.req.Resource, c.req.Subresource})
+	c.find()
 	if c.health() {
 		return true, nil
 	}
@@ -192,10 +192,8 @@ func (c *call) admit() (answered bool, err error) {
 	if err := c.impersonate(); err != nil {
 		return false, err
 	}
-	if c.req.reads() {
-		if err := c.skipBody(); err != nil {
-			return false, err
-		}
+	if err := c.skipBody(); err != nil {
+		return false, err
 	}
 	if err := c.enter(); err != nil {
 		return false, err

@@ -115,8 +115,9 @@ func (s *Server) leavingOf(of []Provider) (leaving []*uses, err error) {
 	return leaving, nil
 }
 
-// find sets the resource of the call, if its name is served. The call uses that until leaveUse.
-func (c *call) find(name resourceName) {
+// find sets the resource that the request is for, if that is served. The call uses it until leaveUse.
+func (c *call) find() {
+	name := resourceName{c.req.Group, c.req.Version, c.req.Resource, c.req.Subresource}
 	for !c.using {
 		found := c.kinds.Load().resources[name]
 		if found == nil {
