@@ -24,7 +24,8 @@ const defaultWatch = 30 * time.Minute
 // errShuttingDown ends the watches of a server that shuts down.
 var errShuttingDown = errors.New("the server is shutting down")
 
-// watching is a watch that is being served.
+// watching is a watch that is being served: start finds what it is to send, begin answers the request, run sends, and
+// stop releases what it has.
 type watching struct {
 	frames
 	// ctx is the request's, until the watch takes over its connection; then it never ends.
@@ -49,54 +50,6 @@ type watching struct {
 // newWatching returns the watch of a call.
 func newWatching(c *call) *watching {
 	return &watching{frames: frames{c: c, first: true}, ctx: c.r.Context(), takeover: c.takesOver()}
-}
-
-// run sends events until something ends the watch.
-func (w *watching) run() { w.end(w.pump()) }
-
-// endBy ends the watch, once it has a stream, for a reason that is not the stream's. It may be
-// called concurrently, and more than once.
-func (w *watching) endBy(why error) {
-	w.ended.CompareAndSwap(nil, &why)
-	w.stream.Stop()
-}
-
-// next returns the next events.
-func (w *watching) next() ([]store.Event, error) {
-	events, err := w.stream.Next(w.ctx)
-	if err == nil {
-		return events, nil
-	}
-	if why := w.ended.Load(); why != nil {
-		return nil, *why
-	}
-	return nil, err
-}
-
-// stop releases what the watch has, whether it has started or not.
-func (w *watching) stop() {
-	defer w.c.running.ended(w)
-	if w.takeover != nil {
-		defer w.takeover.leave()
-	}
-	if w.stream != nil {
-		defer w.stream.Stop()
-	}
-	if w.messages != nil {
-		defer func() { w.messages.to.Close(w.closeCode()) }()
-	}
-	w.meter.ended()
-}
-
-// closeCode returns the code of [Messages].Close for what the watch has ended by.
-func (w *watching) closeCode() int {
-	switch {
-	case w.c.aborted:
-		return closedFailed
-	case errors.Is(w.outcome, errShuttingDown):
-		return closedGoing
-	}
-	return closedNormally
 }
 
 // start does everything that can fail before the answer begins, so that failures are
@@ -128,6 +81,26 @@ func (w *watching) start() error {
 	}
 	c.running.started(w)
 	return nil
+}
+
+// options returns the options of the engine's watch. It always has bookmarks, which mark
+// the end of the initial state and keep quiet connections alive. It is detached from its
+// context, with which next ends. Its name is that of the user, so that logs and metrics say whose
+// watches are slow.
+func (w *watching) options(o *params.List) engine.WatchOptions {
+	opts := engine.WatchOptions{
+		Name: w.c.user.Name,
+		Key:  o.Key, Prefix: o.Prefix, LabelSelector: o.Labels, FieldSelector: o.Fields,
+		From: o.Revision, InitialState: o.Revision == 0, Linearizable: o.Version == "",
+		Bookmarks: true, Progress: o.Bookmarks && o.Progress, Timeout: o.Timeout, Detached: true,
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = defaultWatch + rand.N(defaultWatch)
+	}
+	if o.Initial != nil {
+		opts.InitialState = *o.Initial
+	}
+	return opts
 }
 
 // failsByEvent reports whether a watch that cannot start is answered all the same, with an ERROR event: if its
@@ -234,25 +207,8 @@ func (w *watching) sendHeader() {
 	}
 }
 
-// options returns the options of the engine's watch. It always has bookmarks, which mark
-// the end of the initial state and keep quiet connections alive. It is detached from its
-// context, with which next ends. Its name is that of the user, so that logs and metrics say whose
-// watches are slow.
-func (w *watching) options(o *params.List) engine.WatchOptions {
-	opts := engine.WatchOptions{
-		Name: w.c.user.Name,
-		Key:  o.Key, Prefix: o.Prefix, LabelSelector: o.Labels, FieldSelector: o.Fields,
-		From: o.Revision, InitialState: o.Revision == 0, Linearizable: o.Version == "",
-		Bookmarks: true, Progress: o.Bookmarks && o.Progress, Timeout: o.Timeout, Detached: true,
-	}
-	if opts.Timeout == 0 {
-		opts.Timeout = defaultWatch + rand.N(defaultWatch)
-	}
-	if o.Initial != nil {
-		opts.InitialState = *o.Initial
-	}
-	return opts
-}
+// run sends events until something ends the watch.
+func (w *watching) run() { w.end(w.pump()) }
 
 // pump sends batches until the stream ends, and returns why.
 func (w *watching) pump() error {
@@ -271,6 +227,18 @@ func (w *watching) pump() error {
 		}
 		w.flush()
 	}
+}
+
+// next returns the next events.
+func (w *watching) next() ([]store.Event, error) {
+	events, err := w.stream.Next(w.ctx)
+	if err == nil {
+		return events, nil
+	}
+	if why := w.ended.Load(); why != nil {
+		return nil, *why
+	}
+	return nil, err
 }
 
 // sendStart sends a bookmark at once if there is nothing to replay, so that the client
@@ -367,4 +335,37 @@ func (w *watching) sendError(why *status.Error) {
 		return // cannot happen: a Status is strings and numbers
 	}
 	w.send("ERROR", text, 0)
+}
+
+// endBy ends the watch, once it has a stream, for a reason that is not the stream's. It may be
+// called concurrently, and more than once.
+func (w *watching) endBy(why error) {
+	w.ended.CompareAndSwap(nil, &why)
+	w.stream.Stop()
+}
+
+// stop releases what the watch has, whether it has started or not.
+func (w *watching) stop() {
+	defer w.c.running.ended(w)
+	if w.takeover != nil {
+		defer w.takeover.leave()
+	}
+	if w.stream != nil {
+		defer w.stream.Stop()
+	}
+	if w.messages != nil {
+		defer func() { w.messages.to.Close(w.closeCode()) }()
+	}
+	w.meter.ended()
+}
+
+// closeCode returns the code of [Messages].Close for what the watch has ended by.
+func (w *watching) closeCode() int {
+	switch {
+	case w.c.aborted:
+		return closedFailed
+	case errors.Is(w.outcome, errShuttingDown):
+		return closedGoing
+	}
+	return closedNormally
 }
