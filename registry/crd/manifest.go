@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	goyaml "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -245,14 +246,15 @@ func documents(text []byte) func(yield func(*manifest, error) bool) {
 }
 
 // parts ranges over the documents of a YAML file, some of which may be empty, each with the
-// number of lines above it.
+// number of lines above it. A document may begin in the line of the separator before it.
 func parts(text []byte) func(yield func(above int, part []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		var part []byte
 		above, lines := 0, 0
 		for line := range bytes.Lines(text) {
 			lines++
-			if !bytes.HasPrefix(line, []byte("---")) {
+			rest, separates := bytes.CutPrefix(line, []byte("---"))
+			if !separates {
 				part = append(part, line...)
 				continue
 			}
@@ -260,6 +262,9 @@ func parts(text []byte) func(yield func(above int, part []byte) bool) {
 				return
 			}
 			above, part = lines, nil
+			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' {
+				above, part = lines-1, append(part, line...)
+			}
 		}
 		yield(above, part)
 	}
@@ -271,6 +276,9 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 		return false, errors.New(shortened(err.Error()))
 	}
 	text, err := yaml.YAMLToJSONStrict(document)
+	if err == nil {
+		err = checkOnly(document)
+	}
 	if err != nil {
 		return false, errors.New(shortened(err.Error()))
 	}
@@ -278,6 +286,17 @@ func (m *manifest) read(document []byte) (empty bool, err error) {
 		return true, nil
 	}
 	return false, m.decode(text)
+}
+
+// checkOnly refuses a text with more than one document, since only the first would be read. A second one
+// begins without a separator after the end of an object in JSON, or of a mapping whose fields are not indented alike.
+func checkOnly(text []byte) error {
+	in := goyaml.NewDecoder(bytes.NewReader(text))
+	_ = in.Decode(&struct{}{}) // the first one, whose errors are told already
+	if errors.Is(in.Decode(&struct{}{}), io.EOF) {
+		return nil
+	}
+	return errors.New("there is more after the end of the document: indent its fields alike, and begin another document with a line ---")
 }
 
 // decode fills in m from JSON.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/watchmill/watchmill/registry/crd"
 )
@@ -33,6 +34,40 @@ func TestParse_SaysWhereAFileIsWrong(t *testing.T) {
 		require.ErrorIs(t, err, crd.ErrManifest, text)
 		require.ErrorContains(t, err, want)
 		require.LessOrEqual(t, strings.Count(err.Error(), "CustomResourceDefinition"), 1, err)
+	}
+}
+
+// A second definition that is not read would be missing without a word.
+func TestParse_ReadsAllOfAFileOrRefusesIt(t *testing.T) {
+	second := strings.ReplaceAll(strings.ReplaceAll(plain, "things", "others"), "Thing", "Other")
+	inJSON := func(document string) string {
+		text, err := yaml.YAMLToJSON([]byte(document))
+		require.NoError(t, err)
+		return string(text) + "\n"
+	}
+	for _, text := range []string{
+		plain + "---\n" + second, plain + "--- # the other one\n" + second, plain + "---\t\n\n---\n# nothing\n---\nnull\n---\n" + second + "---",
+		strings.ReplaceAll(plain+"---\n"+second, "\n", "\r\n"), "\ufeff---\n" + plain + "...\n---\n" + second + "...\n# the end\n",
+		"--- " + inJSON(plain) + "--- " + inJSON(second), inJSON(plain) + "---\n" + inJSON(second),
+	} {
+		definitions, err := crd.Parse(strings.NewReader(text))
+		require.NoError(t, err, text)
+		require.Len(t, definitions, 2, text)
+		require.Equal(t, "others", definitions[1].Versions()[0].Kind.Plural)
+	}
+	for text, want := range map[string]string{
+		inJSON(plain) + inJSON(second):  "there is more after the end of the document",
+		plain + "...\n" + second:        "there is more after the end of the document",
+		" " + plain:                     "there is more after the end of the document",
+		"null\n...\n" + second:          "there is more after the end of the document",
+		plain + "--- {kind: X}\n":       `kind is "X"`,
+		plain + "---" + second:          `apiVersion ""`,
+		plain + "--- 5\n---\n" + second: "the document after line 10: ",
+		plain + "---\n{}\n{kind: X}\n":  "the document after line 11: there is more",
+	} {
+		_, err := crd.Parse(strings.NewReader(text))
+		require.ErrorIs(t, err, crd.ErrManifest, text)
+		require.ErrorContains(t, err, want)
 	}
 }
 
