@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Load reads a scenario from a file and validates it.
@@ -77,14 +78,15 @@ func decode(data []byte) (*Scenario, places, Errors) {
 	if e := checkTokens(tokens); e != nil {
 		return nil, nil, Errors{e}
 	}
+	tokens, e := onlyDocument(tokens)
+	if e != nil {
+		return nil, nil, Errors{e}
+	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
 		return nil, nil, Errors{yamlError(err)}
 	}
-	root, errs := onlyDocument(file)
-	if errs != nil {
-		return nil, nil, errs
-	}
+	root := file.Docs[0].Body
 	x := indexer{places: places{}, anchors: map[string]ast.Node{}, overridden: map[string]int{}}
 	x.walk(root, reflect.TypeFor[Scenario](), "")
 	if len(x.errs) > 0 {
@@ -98,22 +100,29 @@ func decode(data []byte) (*Scenario, places, Errors) {
 	return s, x.places, nil
 }
 
-// onlyDocument returns the root of the file's only document.
-func onlyDocument(file *ast.File) (ast.Node, Errors) {
-	var roots []ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
-			roots = append(roots, doc.Body)
+// onlyDocument returns the tokens of the file's only document. The parser gets no others, since it leaves out the
+// document after one that is empty.
+func onlyDocument(tokens token.Tokens) (only token.Tokens, e *Error) {
+	for from := 0; from < len(tokens); {
+		to := from
+		for to < len(tokens) && tokens[to].Type != token.DocumentHeaderType && tokens[to].Type != token.DocumentEndType {
+			to++
+		}
+		document := tokens[from:to]
+		from = to + 1
+		first := slices.IndexFunc(document, func(tk *token.Token) bool { return tk.Type != token.CommentType })
+		switch {
+		case first < 0:
+		case only != nil:
+			return nil, errorAt(document[first], "there is a second document", "write one scenario per file")
+		default:
+			only = document
 		}
 	}
-	switch {
-	case len(roots) == 0:
-		return nil, Errors{{Line: 1, Column: 1, Problem: "the file is empty", Fix: "describe writers, watchers or readers"}}
-	case len(roots) > 1:
-		at := roots[1].GetToken().Position
-		return nil, Errors{{Line: at.Line, Column: at.Column, Problem: "there is a second document", Fix: "write one scenario per file"}}
+	if only == nil {
+		return nil, &Error{Line: 1, Column: 1, Problem: "the file is empty", Fix: "describe writers, watchers or readers"}
 	}
-	return roots[0], nil
+	return only, nil
 }
 
 // yamlError converts an error of the YAML library.
