@@ -40,8 +40,9 @@ func (w *watcher) open(ctx context.Context) (*stream, error) {
 	unlink := context.AfterFunc(ctx, s.stop)
 	defer unlink()
 	place := w.backend.keys.watched(w.prefix)
+	w.sent = w.position()
 	opts := []clientv3.OpOption{
-		clientv3.WithRange(place.end), clientv3.WithRev(int64(w.position()) + 1),
+		clientv3.WithRange(place.end), clientv3.WithRev(int64(w.sent) + 1),
 		clientv3.WithCreatedNotify(), clientv3.WithProgressNotify(), clientv3.WithFragment(),
 	}
 	if !w.noPrev {
@@ -244,12 +245,30 @@ func (w *watcher) add(resp clientv3.WatchResponse) (full bool, err error) {
 		w.backend.recheck(w, store.Revision(resp.Header.Revision))
 		return w.append(nil, store.Revision(resp.Header.Revision)), nil
 	}
-	if len(resp.Events) == 0 {
+	events := w.unsent(resp.Events)
+	if len(events) == 0 {
 		return false, nil
 	}
-	slices.SortStableFunc(resp.Events, inOrder)
-	changes, through, err := w.changes(resp.Events)
+	slices.SortStableFunc(events, inOrder)
+	changes, through, err := w.changes(events)
+	w.sent = through
 	return w.append(changes, through), err
+}
+
+// unsent returns the events that are after those that were sent before. A member that catches up by a snapshot
+// sends a watch that is ahead of it events from before its start, or once more (etcd-io/etcd#20221, in 3.5.21 and
+// 3.6.1). They are no changes, unless the cluster has gone back.
+func (w *watcher) unsent(events []*clientv3.Event) []*clientv3.Event {
+	oldest := w.sent + 1
+	unsent := slices.DeleteFunc(events, func(e *clientv3.Event) bool {
+		rev := store.Revision(e.Kv.ModRevision)
+		oldest = min(oldest, rev)
+		return rev <= w.sent
+	})
+	if oldest <= w.sent {
+		w.backend.recheck(w, oldest)
+	}
+	return unsent
 }
 
 // inOrder puts the events of one revision, which a transaction or a lease can have

@@ -47,6 +47,55 @@ func TestNext_EndsBeforeAChangeWithoutItsLastState(t *testing.T) {
 	require.ErrorIs(t, err, lost)
 }
 
+// cluster answers reads by its revision alone.
+type cluster struct {
+	clientv3.KV
+	revision int64
+}
+
+func (c *cluster) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return &clientv3.GetResponse{Header: &pb.ResponseHeader{Revision: c.revision}}, nil
+}
+
+// A member that catches up by a snapshot sends a watch that is ahead of it what it has had already. If the cluster
+// itself has gone back, the watch ends.
+func TestAdd_LeavesOutWhatWasSentBefore(t *testing.T) {
+	kv := &cluster{revision: 9}
+	b := &Backend{life: context.Background(), client: &clientv3.Client{KV: kv}, watches: map[*watcher]struct{}{}, keys: newKeyspace("/p")}
+	b.newest.Store(9)
+	b.config.Buffer, b.config.RequestTimeout = Buffer{Events: 10, Bytes: 1000}, time.Minute
+	b.values = values{prefix: "/p", keys: b.keys, schema: backendtest.Schema(), codec: codec.JSON{}}
+	w := b.newWatcher(backend.WatchOptions{From: 5, Notify: func() {}})
+	b.watches[w] = struct{}{}
+	send := func(revisions ...int64) {
+		var resp clientv3.WatchResponse
+		for _, rev := range revisions {
+			resp.Events = append(resp.Events, &clientv3.Event{Kv: &mvccpb.KeyValue{
+				Key: []byte("/p/a"), Value: []byte(`{}`), CreateRevision: rev, ModRevision: rev,
+			}})
+		}
+		_, err := w.add(resp)
+		require.NoError(t, err)
+	}
+	for _, response := range [][]int64{{3, 4, 5}, {5, 7, 8}, {6, 8}, {8, 9}} {
+		send(response...)
+	}
+	batch, err := w.Next(10)
+	require.NoError(t, err)
+	require.Equal(t, store.Revision(5), batch.After)
+	require.Equal(t, store.Revision(9), batch.Through)
+	var got []store.Revision
+	for _, e := range batch.Events {
+		got = append(got, e.Revision)
+	}
+	require.Equal(t, []store.Revision{7, 8, 9}, got)
+
+	kv.revision = 6
+	send(6)
+	_, err = w.Next(10)
+	require.ErrorIs(t, err, store.ErrFuture)
+}
+
 // member is a watcher of the client that answers requests for progress, unless it is silent.
 type member struct {
 	clientv3.Watcher

@@ -80,6 +80,9 @@ type watcher struct {
 	stop context.CancelFunc
 	// chased has a token when wanted was raised, room when half of pending was read.
 	chased, room chan struct{}
+	// sent is the revision of the last event that etcd has sent, or the one after which it was to begin. Only
+	// the goroutine that receives uses it.
+	sent store.Revision
 
 	mu sync.Mutex // guards all below
 	// pending are the changes that were received and not read, bytes their size.
@@ -119,7 +122,7 @@ var _ backend.ProgressRequester = (*watcher)(nil)
 func (b *Backend) newWatcher(opts backend.WatchOptions) *watcher {
 	w := &watcher{
 		backend: b, prefix: opts.Prefix, noPrev: opts.NoPrev,
-		received: opts.From, through: opts.From,
+		sent: opts.From, received: opts.From, through: opts.From,
 		chased: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	w.life, w.stop = context.WithCancel(b.life)
