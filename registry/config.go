@@ -79,7 +79,8 @@ type Config[T any] struct {
 	// StrategicMerge makes the merging of strategic merge patches from the tags of a Go type,
 	// to a zero value of which its argument points. Nil means that such patches are refused,
 	// as for Kubernetes' custom resources. New of package registry/strategic is such a
-	// function. It is called once for T, and with Scale once for the type of scales.
+	// function, and Untagged one for kinds without tags. It is called once for T, and with Scale once
+	// for the type of scales.
 	StrategicMerge func(of any) (Merge, error)
 	// GarbageCollection says that a garbage collector runs beside the server, such as that of a
 	// kube-controller-manager. A deletion whose Propagation is Orphan or Foreground then marks the object

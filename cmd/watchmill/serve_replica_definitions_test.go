@@ -140,6 +140,10 @@ func TestServe_AReplicaLeavesWritesToTheDefinitionOfItsOrigin(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	code, refused := call(t, "POST", replica+gadgetsPath, "", `{"metadata":{"name":"d"},"more":10}`)
 	require.Equal(t, 422, code, refused)
+	code, patched = call(t, "STRATEGIC", replica+definitionsPath+"/gadgets.example.com", "", `{"metadata":{"labels":{"team":"a"}}}`)
+	require.Equal(t, 200, code, patched)
+	_, patched = call(t, "GET", origin+definitionsPath+"/gadgets.example.com", "", "")
+	require.Contains(t, patched, `"labels":{"team":"a"}`)
 }
 
 // A replica whose origin does not let it know the definitions serves what discovery tells, and says

@@ -98,7 +98,7 @@ func servingTo(t *testing.T, out *servedOutput, opts server.Options) (url string
 }
 
 // call sends a request, again as long as the answer is to come back, as it may be while the server reads its objects. The
-// method APPLY is a server-side apply.
+// method APPLY is a server-side apply, and STRATEGIC a strategic merge patch.
 func call(t *testing.T, method, url, token, body string) (code int, answer string) {
 	t.Helper()
 	for code == 0 || code == http.StatusTooManyRequests {
@@ -110,11 +110,14 @@ func call(t *testing.T, method, url, token, body string) (code int, answer strin
 // callOnce is call of a request that is sent once.
 func callOnce(t *testing.T, method, url, token, body string) (int, string) {
 	t.Helper()
-	verb := strings.Replace(method, "APPLY", "PATCH", 1)
+	verb, media := method, map[string]string{"APPLY": "application/apply-patch+yaml", "STRATEGIC": "application/strategic-merge-patch+json"}[method]
+	if media != "" {
+		verb = http.MethodPatch
+	}
 	req, err := http.NewRequestWithContext(t.Context(), verb, url, strings.NewReader(body))
 	require.NoError(t, err)
-	if verb != method {
-		req.Header.Set("Content-Type", "application/apply-patch+yaml")
+	if media != "" {
+		req.Header.Set("Content-Type", media)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

@@ -1,6 +1,7 @@
 package apiextensions
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -188,4 +189,40 @@ func TestDefinitions_AreShownInTablesAsByKubernetes(t *testing.T) {
 	}
 	r := getAs("application/json;as=Table;v=v1;g=meta.k8s.io", definitionsPath+"/gears.example.org")
 	require.Equal(t, table(p.original, r), table(p.ours, r))
+}
+
+func TestDefinitions_TakeStrategicMergePatchesAsInKubernetes(t *testing.T) {
+	both := &pair{original: newOriginal(t), ours: newDefining(t)}
+	path := definitionsPath + "/gears.example.org"
+	for _, s := range []*server{both.original, both.ours} {
+		a, err := s.ask(t.Context(), send("POST", definitionsPath, "", gearDefinition))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, a.code, a.text)
+		require.Eventually(t, func() bool {
+			a, err := s.ask(t.Context(), get(path))
+			return err == nil && strings.Contains(a.text, "InitialNamesAccepted")
+		}, patience, 50*time.Millisecond)
+	}
+	merged := func(a *answer) any {
+		fields := a.values[0].(map[string]any)
+		metadata := fields["metadata"].(map[string]any)
+		finalizers := fmt.Sprint(metadata["finalizers"])
+		return []any{fields["spec"], metadata["labels"], strings.Contains(finalizers, "a.example.org/x")} // the server's own comes later there
+	}
+	for _, body := range []string{
+		`{}`, `{"metadata":{"labels":{"a":"1","b":"2"},"finalizers":["a.example.org/x"]}}`, `{"metadata":{"labels":{"a":null},"finalizers":[]}}`,
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a.example.org/x"]}}`, `{"spec":{"names":{"shortNames":["g","h"]}}}`, `{"spec":{"names":{"shortNames":["i"]}}}`,
+		`{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"string"}}}}}]}}`,
+		`{"spec":{"versions":[{"name":"v1","served":false}]}}`, `{"spec":{"scope":"Cluster"}}`, `{"metadata":{"$retainKeys":["name"]}}`, `[]`,
+	} {
+		r := send("PATCH", path, "application/strategic-merge-patch+json", body)
+		original, err := both.original.ask(t.Context(), r)
+		require.NoError(t, err)
+		ours, err := both.ours.ask(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, original.code, ours.code, "%s\nKubernetes: %s\nours: %s", body, original.text, ours.text)
+		if original.code == http.StatusOK {
+			require.Equal(t, merged(original), merged(ours), body)
+		}
+	}
 }

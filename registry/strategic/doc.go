@@ -11,8 +11,9 @@
 //
 // # Usage
 //
-// Give [New] to registry.Config.StrategicMerge. Without it such patches are refused with 415, as
-// Kubernetes refuses them for custom resources; clients of these send merge patches.
+// Give [New] to registry.Config.StrategicMerge, or [Untagged] for a kind without such tags that takes these patches
+// all the same. Without one of them they are refused with 415, as Kubernetes refuses them for custom resources; clients
+// of these send merge patches.
 //
 // The merging is Kubernetes' own, but a patch is refused that would take longer than to merge one list
 // with 5,000 items, those of the patch included. A list that the object does not have yet costs nothing,

@@ -60,3 +60,18 @@ func Example() {
 	fmt.Println(o.Value.Hands)
 	// Output: [{hour 5} {minute 9}]
 }
+
+// Definitions of kinds are not of a Go type here: a list that the patch has takes the place of the whole list.
+func ExampleUntagged() {
+	merge, err := strategic.Untagged(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	object := map[string]any{"spec": map[string]any{"scope": "Cluster", "versions": []any{"v1", "v2"}}}
+	merged, err := merge(object, map[string]any{"spec": map[string]any{"versions": []any{"v3"}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(merged)
+	// Output: map[spec:map[scope:Cluster versions:[v3]]]
+}

@@ -27,6 +27,11 @@ func New(of any) (registry.Merge, error) {
 	if _, _, err := meta.LookupPatchMetadataForStruct("metadata"); err != nil {
 		return nil, fmt.Errorf("%T has no tags that say how its fields merge: %w", of, err)
 	}
+	return merging(meta), nil
+}
+
+// merging returns the merging by what is known of the fields.
+func merging(meta strategicpatch.LookupPatchMeta) registry.Merge {
 	return func(object, patch map[string]any) (merged map[string]any, err error) {
 		panicked := usercode.Call("strategicpatch", "", func() {
 			if err = affordable(meta, object, patch); err != nil {
@@ -41,7 +46,7 @@ func New(of any) (registry.Merge, error) {
 			return nil, &registry.BadRequestError{Reason: "the strategic merge patch: " + err.Error(), Cause: err}
 		}
 		return merged, err
-	}, nil
+	}
 }
 
 // malformed are the errors of patches that apply to no object.

@@ -174,3 +174,30 @@ func TestMerge_PanicsAreContained(t *testing.T) {
 	var panicked *usercode.PanicError
 	require.ErrorAs(t, err, &panicked)
 }
+
+// A list below a field without tags has none, whatever it is called.
+func TestUntagged_MergesByTheTagsOfTheMetadataAlone(t *testing.T) {
+	merge, err := strategic.Untagged(new(unstructured.Unstructured))
+	require.NoError(t, err)
+	const object = `{"metadata":{"labels":{"a":"1"},"finalizers":["a/b"]},"spec":{"names":{"kind":"Gear","shortNames":["g"]},"metadata":{"finalizers":["x"]},"teeth":[{"name":"a","length":1}]}}`
+	for patch, want := range map[string]string{
+		`{"metadata":{"labels":{"b":"2"},"finalizers":["c/d"]}}`:                 `{"metadata":{"labels":{"a":"1","b":"2"},"finalizers":["c/d","a/b"]}}`,
+		`{"metadata":{"finalizers":[]}}`:                                         `{"metadata":{"labels":{"a":"1"},"finalizers":["a/b"]}}`,
+		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a/b"]}}`:           `{"metadata":{"labels":{"a":"1"},"finalizers":[]}}`,
+		`{"metadata":{"labels":null}}`:                                           `{"metadata":{"finalizers":["a/b"]}}`,
+		`{"spec":{"names":{"shortNames":["h"]}}}`:                                `{"spec":{"names":{"kind":"Gear","shortNames":["h"]},"metadata":{"finalizers":["x"]},"teeth":[{"name":"a","length":1}]}}`,
+		`{"spec":{"metadata":{"finalizers":["y"]},"teeth":[{"name":"b"}]}}`:      `{"spec":{"names":{"kind":"Gear","shortNames":["g"]},"metadata":{"finalizers":["y"]},"teeth":[{"name":"b"}]}}`,
+		`{"spec":{"names":{"$patch":"replace","kind":"Cog"},"metadata":null}}`:   `{"spec":{"names":{"kind":"Cog"},"teeth":[{"name":"a","length":1}]}}`,
+		`{"spec":{"$retainKeys":["names"],"names":{"kind":"Cog"},"teeth":null}}`: `{"spec":{"names":{"kind":"Cog","shortNames":["g"]}}}`,
+	} {
+		var live, changes, wanted map[string]any
+		require.NoError(t, json.Unmarshal([]byte(object), &live))
+		require.NoError(t, json.Unmarshal([]byte(patch), &changes))
+		require.NoError(t, json.Unmarshal([]byte(want), &wanted))
+		merged, err := merge(live, changes)
+		require.NoError(t, err, patch)
+		for name, field := range wanted {
+			require.Equal(t, field, merged[name], patch)
+		}
+	}
+}

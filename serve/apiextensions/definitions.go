@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/registry/strategic"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store/backend"
 )
@@ -75,7 +76,8 @@ func New(ctx context.Context, cfg Config) (_ *Definitions, err error) {
 	if d.objects, err = d.cfg.storage(ctx, rules.Kind.GroupResource().String(), registry.Schema(rules)); err != nil {
 		return nil, err
 	}
-	rules.Apply, rules.Decoders, rules.GarbageCollection = apply.New, cfg.Decoders, cfg.GarbageCollection
+	rules.Apply, rules.StrategicMerge = apply.New, strategic.Untagged
+	rules.Decoders, rules.GarbageCollection = cfg.Decoders, cfg.GarbageCollection
 	rules.Engine.Backend, rules.Engine.Host = d.objects, d.cfg.Host
 	if d.store, err = registry.New(rules); err != nil {
 		return nil, err

@@ -50,6 +50,26 @@ func TestDefinitions_MayHaveTheStatusOfACluster(t *testing.T) {
 	})
 }
 
+// kubectl patch and typed clients send them unless they are told otherwise. Custom resources take none, as in a cluster.
+func TestDefinitions_TakeStrategicMergePatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		strategic := func(path, patch string) answer {
+			return c.do("PATCH", path, patch, "Content-Type", "application/strategic-merge-patch+json")
+		}
+		a := strategic(definitionsPath+"/"+widgetsName, `{"metadata":{"labels":{"team":"a"},"finalizers":["example.com/hold"]}}`)
+		require.Equal(t, 200, a.Code, a.Body)
+		require.Equal(t, map[string]string{"team": "a"}, a.object().GetLabels())
+		require.Equal(t, []string{"customresourcecleanup.apiextensions.k8s.io", "example.com/hold"}, slices.Sorted(slices.Values(a.object().GetFinalizers())))
+		require.Equal(t, 200, strategic(definitionsPath+"/"+widgetsName+"/status", `{"status":{"storedVersions":["v1"]}}`).Code)
+		require.Equal(t, 200, strategic(definitionsPath+"/"+widgetsName, `{"metadata":{"$deleteFromPrimitiveList/finalizers":["example.com/hold"]}}`).Code)
+
+		c.must(201, "POST", widgetsPath, `{"metadata":{"name":"w"},"spec":{"size":1}}`)
+		require.Equal(t, 415, strategic(widgetsPath+"/w", `{}`).Code)
+	})
+}
+
 func TestDefinitions_ObjectsHaveServerSideApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, apiextensions.Config{})

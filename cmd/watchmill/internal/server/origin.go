@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/crd"
+	"github.com/watchmill/watchmill/registry/strategic"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
@@ -66,6 +67,7 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 		}
 		if s.Kind.GroupResource() == definitionResource {
 			k.versions[0].Columns, k.versions[0].NoAge = apiextensions.Columns(), true
+			k.versions[0].StrategicMerge = strategic.Untagged // as at the origin
 			k.defines = definitions != nil
 		}
 		all = append(all, k)
