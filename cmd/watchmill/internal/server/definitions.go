@@ -7,11 +7,17 @@ import (
 	"log/slog"
 	"sync"
 
+	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
+
+// definitionDecoders decode the protobuf in which typed clients of Go send definitions.
+var definitionDecoders = protobuf.Decoders[extensions.CustomResourceDefinition]("CustomResourceDefinition")
 
 // definitions are the kinds that clients define, nil if they may not.
 type definitions struct{ *apiextensions.Definitions }
@@ -23,7 +29,7 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	}
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
 		Storage: d.storage, Host: d.host, Rules: o.Rules, GarbageCollection: o.GarbageCollector,
-		OnError: func(err error) { logDefinitionError(d.log, err) },
+		Decoders: definitionDecoders, OnError: func(err error) { logDefinitionError(d.log, err) },
 	})
 	if err != nil {
 		return nil, err

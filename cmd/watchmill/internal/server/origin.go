@@ -67,7 +67,7 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 		}
 		if s.Kind.GroupResource() == definitionResource {
 			k.versions[0].Columns, k.versions[0].NoAge = apiextensions.Columns(), true
-			k.versions[0].StrategicMerge = strategic.Untagged // as at the origin
+			k.versions[0].StrategicMerge, k.versions[0].Decoders = strategic.Untagged, definitionDecoders // as at the origin
 			k.defines = definitions != nil
 		}
 		all = append(all, k)
