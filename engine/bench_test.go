@@ -65,7 +65,7 @@ func benchEngine(b *testing.B) *engine.Engine[pod] {
 	e, err := engine.New(cfg())
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, e.Close()) })
-	require.NoError(b, e.WaitFor(b.Context(), 0))
+	require.NoError(b, e.WaitForRevision(b.Context(), 0))
 	return e
 }
 
@@ -113,7 +113,7 @@ func BenchmarkListAll(b *testing.B) {
 		rev, err = revisionOf(e.Create(ctx, pod{Name: fmt.Sprintf("pod-%05d", i), App: "web"}))
 		require.NoError(b, err)
 	}
-	require.NoError(b, e.WaitFor(ctx, rev))
+	require.NoError(b, e.WaitForRevision(ctx, rev))
 	for name, read := range map[string]engine.Read{"cached": engine.Cached(), "latest": engine.Latest()} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -130,7 +130,7 @@ func BenchmarkGetCached(b *testing.B) {
 	e := benchEngine(b)
 	rev, err := revisionOf(e.Create(ctx, pod{Name: "a"}))
 	require.NoError(b, err)
-	require.NoError(b, e.WaitFor(ctx, rev))
+	require.NoError(b, e.WaitForRevision(ctx, rev))
 	for b.Loop() {
 		if _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Cached()}); err != nil {
 			b.Fatal(err)

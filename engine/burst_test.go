@@ -167,7 +167,7 @@ func TestWatch_IdleOnesHaveNoGoroutines(t *testing.T) {
 	c.Host = host
 	e, err := engine.New(c)
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(t.Context(), 1))
+	require.NoError(t, e.WaitForRevision(t.Context(), 1))
 	before := runtime.NumGoroutine()
 	held := make([]*engine.Watch[pod], watchers)
 	for i := range held {

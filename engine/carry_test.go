@@ -43,7 +43,7 @@ func TestCarry_FromEachWriterToItsConsumers(t *testing.T) {
 	e, err := engine.New(tracedConfig())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
-	require.NoError(t, e.WaitFor(t.Context(), 1))
+	require.NoError(t, e.WaitForRevision(t.Context(), 1))
 	w, err := e.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
 	var last engine.Revision
@@ -375,7 +375,7 @@ func ExampleCachedOf() {
 
 	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
 	must(err)
-	must(pods.WaitFor(ctx, web.Revision))
+	must(pods.WaitForRevision(ctx, web.Revision))
 	fmt.Println(cached("default/web").Revision == web.Revision)
 	// Output:
 	// true

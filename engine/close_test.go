@@ -42,7 +42,7 @@ func eachCall(ctx context.Context, e *engine.Engine[pod], do func(call func(n in
 			}
 			return err
 		})
-		do(func(int) error { return e.WaitFor(ctx, e.Revision()) })
+		do(func(int) error { return e.WaitForRevision(ctx, e.Revision()) })
 		do(func(int) error {
 			w, err := e.Watch(ctx, engine.WatchOptions{InitialState: true})
 			if err != nil {
@@ -135,18 +135,18 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 			_, err := e.DeleteIf(ctx, "a", func(*engine.Object[pod]) error { return nil }, engine.DeleteOptions{})
 			return err
 		},
-		"Emit":       func() error { _, err := e.Emit(ctx, pod{Name: "a"}); return err },
-		"Get":        func() error { _, err := e.Get(ctx, "a", engine.GetOptions{}); return err },
-		"List":       func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Cached()}); return err },
-		"ByIndex":    func() error { _, err := e.ByIndex(ctx, "app", "web"); return err },
-		"Checkpoint": func() error { _, err := e.Checkpoint(ctx, 1); return err },
-		"RevisionOf": func() error { _, err := e.RevisionOf(ctx, engine.Checkpoint{Store: "x", Revision: 1}); return err },
-		"Compact":    func() error { return e.Compact(ctx, 1) },
-		"WaitFor":    func() error { return e.WaitFor(ctx, 1) },
-		"WaitReady":  func() error { return e.WaitReady(ctx) },
-		"Timeline":   func() error { _, err := e.Timeline(ctx); return err },
-		"Verify":     func() error { return e.Verify(ctx) },
-		"Watch":      func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },
+		"Emit":            func() error { _, err := e.Emit(ctx, pod{Name: "a"}); return err },
+		"Get":             func() error { _, err := e.Get(ctx, "a", engine.GetOptions{}); return err },
+		"List":            func() error { _, err := e.List(ctx, engine.ListOptions{Read: engine.Cached()}); return err },
+		"ByIndex":         func() error { _, err := e.ByIndex(ctx, "app", "web"); return err },
+		"Checkpoint":      func() error { _, err := e.Checkpoint(ctx, 1); return err },
+		"RevisionOf":      func() error { _, err := e.RevisionOf(ctx, engine.Checkpoint{Store: "x", Revision: 1}); return err },
+		"Compact":         func() error { return e.Compact(ctx, 1) },
+		"WaitForRevision": func() error { return e.WaitForRevision(ctx, 1) },
+		"WaitReady":       func() error { return e.WaitReady(ctx) },
+		"Timeline":        func() error { _, err := e.Timeline(ctx); return err },
+		"Verify":          func() error { return e.Verify(ctx) },
+		"Watch":           func() error { _, err := e.Watch(ctx, engine.WatchOptions{}); return err },
 		"Process": func() error {
 			_, err := e.Process(ctx, engine.WatchOptions{}, engine.ErrorPolicy{}, func(context.Context, engine.Event[pod]) error { return nil })
 			return err

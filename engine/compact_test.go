@@ -27,7 +27,7 @@ func TestCompact_GivesUpThePastInTheCacheToo(t *testing.T) {
 			running, err := e.Watch(ctx, engine.WatchOptions{})
 			require.NoError(t, err)
 			old, kept, newest := revs[9], revs[400], revs[699]
-			require.NoError(t, e.WaitFor(ctx, newest))
+			require.NoError(t, e.WaitForRevision(ctx, newest))
 			before, err := e.List(ctx, engine.ListOptions{Read: engine.Exactly(old)})
 			require.NoError(t, err)
 			require.Len(t, before.Items, 10)
@@ -62,7 +62,7 @@ func TestCompact_LastEventsAreThoseThatAreKept(t *testing.T) {
 		require.NoError(t, err)
 		newest = o.Revision
 	}
-	require.NoError(t, e.WaitFor(ctx, newest))
+	require.NoError(t, e.WaitForRevision(ctx, newest))
 	require.NoError(t, e.Compact(ctx, newest-3))
 	w, err := e.Watch(ctx, engine.WatchOptions{Last: 10})
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestCompact_OfWhatTheCacheHasNotReached(t *testing.T) {
 	_, err := f.engine.Watch(t.Context(), engine.WatchOptions{From: first - 1})
 	require.ErrorIs(t, err, engine.ErrExpired)
 	f.heal()
-	require.NoError(t, f.engine.WaitFor(t.Context(), third))
+	require.NoError(t, f.engine.WaitForRevision(t.Context(), third))
 	_, err = f.engine.List(t.Context(), engine.ListOptions{Read: engine.Exactly(first)})
 	require.ErrorIs(t, err, engine.ErrExpired)
 	_, err = f.engine.Watch(t.Context(), engine.WatchOptions{From: first})
@@ -136,7 +136,7 @@ func TestCompact_Refused(t *testing.T) {
 	o, err := e.Create(ctx, pod{Name: "a"})
 	require.NoError(t, err)
 	require.ErrorIs(t, e.Compact(ctx, o.Revision+1), engine.ErrFuture)
-	require.NoError(t, e.WaitFor(ctx, o.Revision))
+	require.NoError(t, e.WaitForRevision(ctx, o.Revision))
 	_, err = e.Watch(ctx, engine.WatchOptions{From: o.Revision - 1})
 	require.NoError(t, err)
 	require.NoError(t, e.Close())

@@ -20,7 +20,7 @@ func TestCalls_FailWithTheCauseOfTheirContext(t *testing.T) {
 		require.NoError(t, err)
 		last, err := e.Put(ctx, pod{Name: "a", N: 1})
 		require.NoError(t, err)
-		require.NoError(t, e.WaitFor(ctx, last.Revision))
+		require.NoError(t, e.WaitForRevision(ctx, last.Revision))
 
 		enough := errors.New("enough")
 		done, cancel := context.WithCancelCause(ctx)

@@ -79,7 +79,7 @@ func TestWriterOf_CompactsTheCacheToo(t *testing.T) {
 		require.NoError(t, err)
 		revs = append(revs, rev)
 	}
-	require.NoError(t, e.WaitFor(ctx, revs[2]))
+	require.NoError(t, e.WaitForRevision(ctx, revs[2]))
 	require.NoError(t, engine.WriterOf(e).Compact(ctx, revs[2]))
 	_, err := e.Watch(ctx, engine.WatchOptions{From: revs[0]})
 	require.ErrorIs(t, err, engine.ErrExpired)

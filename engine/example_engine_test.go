@@ -25,11 +25,11 @@ func newNodes(ctx context.Context) *engine.Engine[Pod] {
 		FirstRevision: 1, // so that the examples' revisions are small
 	})
 	must(err)
-	must(pods.WaitFor(ctx, 1)) // so that the window begins before the first write
+	must(pods.WaitForRevision(ctx, 1)) // so that the window begins before the first write
 	for name, node := range map[string]string{"web-1": "n1", "web-2": "n2", "web-3": "n1"} {
 		o, err := pods.Create(ctx, Pod{Namespace: "default", Name: name, Node: node})
 		must(err)
-		must(pods.WaitFor(ctx, o.Revision))
+		must(pods.WaitForRevision(ctx, o.Revision))
 	}
 	return pods
 }
@@ -165,12 +165,12 @@ func ExampleEngine_ByIndex() {
 }
 
 // A read from the cache sees one's own write once the cache has reached it.
-func ExampleEngine_WaitFor() {
+func ExampleEngine_WaitForRevision() {
 	ctx := context.Background()
 	pods := newPods()
 	defer pods.Close()
 	created, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
-	fmt.Println(pods.WaitFor(ctx, created.Revision))
+	fmt.Println(pods.WaitForRevision(ctx, created.Revision))
 	o, _ := pods.Get(ctx, "default/web-1", engine.GetOptions{Read: engine.Cached()})
 	fmt.Println(o.Key)
 	// Output:

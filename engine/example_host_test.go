@@ -43,7 +43,7 @@ func ExampleEngine_Close() {
 	must(err)
 	web, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web"})
 	must(err)
-	must(pods.WaitFor(ctx, web.Revision))
+	must(pods.WaitForRevision(ctx, web.Revision))
 	fmt.Println(pods.Close(), errors.Is(w.Err(), engine.ErrEngineClosed))
 	for _, u := range pods.Stats().Undelivered {
 		fmt.Println(u)
@@ -64,7 +64,7 @@ func ExampleHost_Engines() {
 	cfg.Host, cfg.Name, cfg.FirstRevision = host, "pods", 1
 	pods, err := engine.New(cfg)
 	must(err)
-	must(pods.WaitFor(context.Background(), 1))
+	must(pods.WaitForRevision(context.Background(), 1))
 	orders := engine.NewTopicWith[Order](engine.TopicOptions{Host: host, Name: "orders"})
 	for _, running := range host.Engines() {
 		fmt.Println(running.Name(), running.Cached(), len(running.Watches()), "watches")

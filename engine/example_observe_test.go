@@ -62,7 +62,7 @@ func ExampleEngine_Watches() {
 	_, err = audit.Next(ctx)
 	must(err)
 	clock.Advance(3 * time.Second)
-	must(pods.WaitFor(ctx, 4))
+	must(pods.WaitForRevision(ctx, 4))
 	for _, w := range pods.Watches() {
 		fmt.Printf("%s selects %s by %v: lag %d, behind %v, age %v, delivered %d, stalled %v\n",
 			w.Name, w.Selector, w.Policy, w.Lag, w.Behind, w.Age, w.Delivered, !w.StalledSince.IsZero())
@@ -85,7 +85,7 @@ func ExampleWatch_Behind() {
 	must(err)
 	_, err = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
 	must(err)
-	must(pods.WaitFor(ctx, 2))
+	must(pods.WaitForRevision(ctx, 2))
 	clock.Advance(3 * time.Second)
 	fmt.Println(w.Lag(), "event,", w.Behind())
 	_, err = w.Next(ctx)
@@ -244,7 +244,7 @@ func ExampleWatch_Events() {
 		_, err := pods.Create(ctx, Pod{Namespace: "default", Name: name})
 		must(err)
 	}
-	must(pods.WaitFor(ctx, 4))
+	must(pods.WaitForRevision(ctx, 4))
 	for ev := range w.Events() {
 		fmt.Println("Events:", ev.Key())
 		break

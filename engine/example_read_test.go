@@ -54,7 +54,7 @@ func ExampleCached() {
 	defer pods.Close()
 	written, err := pods.Create(ctx, Pod{Namespace: "default", Name: "web", Node: "n7"})
 	must(err)
-	must(pods.WaitFor(ctx, written.Revision))
+	must(pods.WaitForRevision(ctx, written.Revision))
 	web, err := pods.Get(ctx, "default/web", engine.GetOptions{Read: engine.Cached()})
 	fmt.Println(web.Value.Node, err)
 	// Output: n7 <nil>

@@ -55,7 +55,7 @@ func Example_readmeRestarting() {
 
 	pods = restarted() // a new engine; the old one's objects are gone
 	defer func() { _ = pods.Close() }()
-	_ = pods.WaitFor(ctx, 1)
+	_ = pods.WaitForRevision(ctx, 1)
 	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-2"})
 	_, err := pods.Watch(ctx, engine.WatchOptions{From: saved})
 	fmt.Println(errors.Is(err, engine.ErrExpired)) // true: list again, and watch from the list's revision

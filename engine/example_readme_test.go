@@ -178,7 +178,7 @@ func Example_readmeReads() {
 
 	first, _ := pods.Create(ctx, Pod{Namespace: "default", Name: "a", Node: "n1"})
 	second, _ := pods.Put(ctx, Pod{Namespace: "default", Name: "a", Node: "n2"})
-	_ = pods.WaitFor(ctx, second.Revision) // so that Cached sees it too
+	_ = pods.WaitForRevision(ctx, second.Revision) // so that Cached sees it too
 	show := func(read engine.Read) {
 		pod, err := pods.Get(ctx, "default/a", engine.GetOptions{Read: read})
 		if err != nil {
@@ -205,7 +205,7 @@ func Example_readmeSlow() {
 
 	_, _ = pods.Watch(ctx, engine.WatchOptions{Name: "billing"}) // which is never read
 	_, _ = pods.Create(ctx, Pod{Namespace: "default", Name: "web-1"})
-	_ = pods.WaitFor(ctx, 2)
+	_ = pods.WaitForRevision(ctx, 2)
 	for _, w := range pods.Watches() {
 		fmt.Println(w.Name, "selects", w.Selector, "and is behind:", w.Behind > 0) // billing selects everything and is behind: true
 	}

@@ -202,7 +202,7 @@ func ExampleWatch_Lag() {
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
 		o, err := pods.Create(ctx, Pod{Namespace: "default", Name: name})
 		must(err)
-		must(pods.WaitFor(ctx, o.Revision))
+		must(pods.WaitForRevision(ctx, o.Revision))
 	}
 	fmt.Println(w.Delivered(), "delivered,", w.Lag(), "pending")
 	_, err = w.Next(ctx)
@@ -228,7 +228,7 @@ func ExampleWatch_Lost() {
 	for i := range 5000 {
 		o, err := pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: fmt.Sprint("n", i)})
 		must(err)
-		must(pods.WaitFor(ctx, o.Revision))
+		must(pods.WaitForRevision(ctx, o.Revision))
 	}
 	var last engine.Event[Pod]
 	for w.Lag() > 0 {
@@ -248,7 +248,7 @@ func ExampleEvent() {
 	ctx := context.Background()
 	pods := newPods()
 	defer pods.Close()
-	must(pods.WaitFor(ctx, 1)) // so that the window begins before the first write
+	must(pods.WaitForRevision(ctx, 1)) // so that the window begins before the first write
 	for _, node := range []string{"n1", "n2"} {
 		_, err := pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: node})
 		must(err)
@@ -306,7 +306,7 @@ func ExamplePolicy() {
 	for i := range 5000 {
 		o, err := pods.Put(ctx, Pod{Namespace: "default", Name: "web", Node: fmt.Sprint("n", i)})
 		must(err)
-		must(pods.WaitFor(ctx, o.Revision))
+		must(pods.WaitForRevision(ctx, o.Revision))
 	}
 	fmt.Println("stalled:", w.Stalled())
 	for err == nil {

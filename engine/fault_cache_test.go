@@ -111,10 +111,10 @@ func failWhileWaiting(t *testing.T, reads int, seed uint64) (outcome failure) {
 	}
 	gone, err := f.engine.Delete(t.Context(), "gone", engine.DeleteOptions{})
 	require.NoError(t, err)
-	if err := f.engine.WaitFor(t.Context(), gone.Revision); err != nil {
+	if err := f.engine.WaitForRevision(t.Context(), gone.Revision); err != nil {
 		require.ErrorIs(t, err, engine.ErrNotReady)
 		require.ErrorIs(t, err, engine.ErrCacheFailed)
-		require.NoError(t, f.engine.WaitFor(t.Context(), gone.Revision))
+		require.NoError(t, f.engine.WaitForRevision(t.Context(), gone.Revision))
 		outcome.refused = true
 	}
 	if outcome.failed = f.cacheFailed(); !outcome.failed {
@@ -262,7 +262,7 @@ func failWhileWaitingInVain(t *testing.T, reads int, down bool) bool {
 		f.fault(0, faulty.Fail(errOutage), faulty.OpList)
 	}
 	began := f.clock.Now()
-	err = f.engine.WaitFor(t.Context(), 1000)
+	err = f.engine.WaitForRevision(t.Context(), 1000)
 	if !f.cacheFailed() || errors.Is(err, engine.ErrCacheFailed) {
 		return false
 	}

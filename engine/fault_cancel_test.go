@@ -100,7 +100,7 @@ func TestFault_EndedContextStartsNothing(t *testing.T) {
 	require.ErrorIs(t, err, errChangedMind)
 	_, err = f.engine.List(ctx, engine.ListOptions{})
 	require.ErrorIs(t, err, errChangedMind)
-	require.Error(t, f.engine.WaitFor(ctx, 1000))
+	require.Error(t, f.engine.WaitForRevision(ctx, 1000))
 	require.Zero(t, f.engine.Stats().Watches)
 }
 

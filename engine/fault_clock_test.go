@@ -171,7 +171,7 @@ func failAfter(t *testing.T, call clocktest.Call, after int) (wire *clocktest.Fa
 	for range 3 {
 		f.put("c")
 	}
-	_ = f.engine.WaitFor(t.Context(), 1000) // waits in vain
+	_ = f.engine.WaitForRevision(t.Context(), 1000) // waits in vain
 	f.pass(70 * time.Second)
 	rev := f.put("d")
 	f.pass(3 * time.Second)

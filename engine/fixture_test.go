@@ -64,7 +64,7 @@ func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[p
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	require.NoError(t, e.WaitFor(ctx, 1)) // or history might begin with what the test writes
+	require.NoError(t, e.WaitForRevision(ctx, 1)) // or history might begin with what the test writes
 	return e, ctx
 }
 

@@ -39,7 +39,7 @@ func endedForGood(err error) bool {
 	return is && notReady.Final
 }
 
-// WaitFor blocks until the cache has reached rev, so that reads from the cache
+// WaitForRevision blocks until the cache has reached rev, so that reads from the cache
 // see the write that returned it: read your own writes. Without a cache, where every read
 // goes to the backend, it returns at once.
 //
@@ -47,7 +47,9 @@ func endedForGood(err error) bool {
 // [ErrNotReady] if it is not even ready by then, or if OnPool handlers block all workers of the
 // host for as long, or at once, by a [*NotReadyError] that is Final, if the backend has ended
 // for good; [ErrEngineClosed]; ctx's cause.
-func (e *Engine[T]) WaitFor(ctx context.Context, rev Revision) error { return e.core.waitFor(ctx, rev) }
+func (e *Engine[T]) WaitForRevision(ctx context.Context, rev Revision) error {
+	return e.core.waitFor(ctx, rev)
+}
 
 func (e *core) waitFor(ctx context.Context, rev Revision) error {
 	if err := e.alive(); err != nil {
@@ -61,7 +63,7 @@ func (e *core) waitFor(ctx context.Context, rev Revision) error {
 
 // WaitReady blocks until the cache is ready: it has read the state of storage, and the
 // history if storage keeps one across restarts, and is not reading them again. Without a cache
-// it returns at once. Reads, watches and [Engine.WaitFor] wait for the same, and no longer than
+// it returns at once. Reads, watches and [Engine.WaitForRevision] wait for the same, and no longer than
 // [Config].FreshnessTimeout.
 //
 // Errors: [ErrNotReady] at once, by a [*NotReadyError] that is Final, if the backend has

@@ -105,7 +105,7 @@ func TestHandler_StopsItsOwnWatch(t *testing.T) {
 		_, err := e.Put(ctx, pod{Name: "a", N: n + 1})
 		require.NoError(t, err)
 	}
-	require.NoError(t, e.WaitFor(ctx, 21))
+	require.NoError(t, e.WaitForRevision(ctx, 21))
 	calls, returned := 0, make(chan struct{})
 	started := make(chan *engine.Watch[pod], 1)
 	w, err := e.Handle(ctx, engine.WatchOptions{From: 1}, func(ev engine.Event[pod]) {
@@ -185,7 +185,7 @@ func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
 	require.Equal(t, "a", events[0].Object.Value.Name)
 	for _, call := range []func() error{
 		func() error { _, err := e.Watch(ctx, engine.WatchOptions{From: 100}); return err },
-		func() error { return e.WaitFor(ctx, 100) },
+		func() error { return e.WaitForRevision(ctx, 100) },
 		func() error { return e.Verify(ctx) }, // and finds that the cache is wrong
 	} {
 		failed := make(chan error, 1)
@@ -220,7 +220,7 @@ func TestHandler_MayKeepTheEventsOfALargeInitialState(t *testing.T) {
 		require.NoError(t, err)
 		last = o.Revision
 	}
-	require.NoError(t, e.WaitFor(ctx, last))
+	require.NoError(t, e.WaitForRevision(ctx, last))
 	kept := map[string][]engine.Event[pod]{}
 	done := make(chan string)
 	keep := func(name string, ev engine.Event[pod]) {

@@ -200,7 +200,7 @@ func TestInput_Revisions(t *testing.T) {
 			return err
 		}, future},
 		"get exactly from later": {func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(1000)}); return err }, future},
-		"wait for the future":    {func() error { return e.WaitFor(ctx, 1000) }, future},
+		"wait for the future":    {func() error { return e.WaitForRevision(ctx, 1000) }, future},
 		"get exactly nothing": {
 			func() error { _, err := e.Get(ctx, "a", engine.GetOptions{Read: engine.Exactly(0)}); return err },
 			wanted{engine.ErrInvalidRead, []string{"Exactly(0)", "give a revision"}},

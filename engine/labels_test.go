@@ -95,7 +95,7 @@ func TestLabelValues_SelectAsAMapDoes(t *testing.T) {
 		puts := rapid.SliceOfN(drawn, 1, 30).Draw(rt, "puts")
 		by := func(cfg engine.Config[server]) (seen []string) {
 			e := newServers(rt, cfg)
-			require.NoError(rt, e.WaitFor(t.Context(), 1))
+			require.NoError(rt, e.WaitForRevision(t.Context(), 1))
 			var last engine.Revision
 			for _, s := range puts {
 				o, err := e.Put(t.Context(), s)

@@ -107,7 +107,7 @@ func TestVerify_ComparesMoreThanAPage(t *testing.T) {
 		require.NoError(t, err)
 		last = o.Revision
 	}
-	require.NoError(t, e.WaitFor(t.Context(), last))
+	require.NoError(t, e.WaitForRevision(t.Context(), last))
 	require.NoError(t, e.Verify(t.Context()))
 }
 

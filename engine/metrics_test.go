@@ -19,7 +19,7 @@ func TestMetrics_MeasureTheWaitsOfReads(t *testing.T) {
 	require.Empty(t, told.waited(engine.WaitRead))
 
 	f.within(time.Minute)
-	require.ErrorIs(t, f.WaitFor(t.Context(), 9), engine.ErrFuture)
+	require.ErrorIs(t, f.WaitForRevision(t.Context(), 9), engine.ErrFuture)
 	require.Equal(t, []time.Duration{engine.DefaultFreshnessTimeout}, told.waited(engine.WaitRead))
 	f.setHeld(true)
 	f.put("a", "web", 2)

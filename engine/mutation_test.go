@@ -85,7 +85,7 @@ func TestMutation_OfAWrittenValueIsFoundAtClose(t *testing.T) {
 			b := newBox("a")
 			rev, err := revisionOf(e.Create(t.Context(), b))
 			require.NoError(t, err)
-			require.NoError(t, e.WaitFor(t.Context(), rev))
+			require.NoError(t, e.WaitForRevision(t.Context(), rev))
 			change(b)
 			require.NoError(t, e.Close())
 			require.Equal(t, []string{fmt.Sprintf("a@%d", rev)}, found.all())
@@ -125,7 +125,7 @@ func TestMutation_InAHandlerIsFoundWhenTheObjectIsSuperseded(t *testing.T) {
 	require.NoError(t, err)
 	rev, err := revisionOf(e.Create(t.Context(), newBox("a")))
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(t.Context(), rev)) // runs everything
+	require.NoError(t, e.WaitForRevision(t.Context(), rev)) // runs everything
 	_, err = e.Update(t.Context(), "a", func(b *box) (*box, error) { return newBox("a"), nil }, engine.UpdateOptions{})
 	require.NoError(t, err)
 	require.Contains(t, found.all(), fmt.Sprintf("a@%d", rev), "before Close")

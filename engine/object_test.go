@@ -105,7 +105,7 @@ func testValues[T any](t *testing.T, value func(n int) T) {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
-	require.NoError(t, e.WaitFor(ctx, 1))
+	require.NoError(t, e.WaitForRevision(ctx, 1))
 	byNext, err := e.Watch(ctx, engine.WatchOptions{})
 	require.NoError(t, err)
 	byEvents, err := e.Watch(ctx, engine.WatchOptions{Fields: "x=y", Labels: "a=b"})

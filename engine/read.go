@@ -40,7 +40,7 @@ func Cached() Read { return Read{mode: cached} }
 
 // NotOlderThan reads from the cache, once it has reached rev. If it has already, this
 // is the same as [Cached]. Before the first list, the backend answers for it: a [Cached]
-// read that follows may then see an older state. Wait with [Engine.WaitFor] to exclude that.
+// read that follows may then see an older state. Wait with [Engine.WaitForRevision] to exclude that.
 func NotOlderThan(rev Revision) Read { return Read{mode: notOlderThan, revision: rev} }
 
 // Exactly reads the state at rev, from the cache's window if it has rev, otherwise

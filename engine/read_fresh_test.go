@@ -97,7 +97,7 @@ func TestRead_RequestsProgressUntilThereIsSome(t *testing.T) {
 	require.EqualValues(t, -1, lost.Load())
 }
 
-// Lists, Get and WaitFor give up in time, and say when to try again.
+// Lists, Get and WaitForRevision give up in time, and say when to try again.
 func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 	for configured, timeout := range map[time.Duration]time.Duration{0: 3 * time.Second, 700 * time.Millisecond: 700 * time.Millisecond} {
 		f := newReadFixture(t, func(c *engine.Config[pod]) { c.FreshnessTimeout = configured })
@@ -108,7 +108,7 @@ func TestRead_GivesUpAfterTheFreshnessTimeout(t *testing.T) {
 				_, err := f.Get(t.Context(), "a", engine.GetOptions{Read: engine.NotOlderThan(9)})
 				return err
 			},
-			"wait": func() error { return f.WaitFor(t.Context(), 9) },
+			"wait": func() error { return f.WaitForRevision(t.Context(), 9) },
 		}
 		for name, read := range reads {
 			began := f.clock.Now()
@@ -190,7 +190,7 @@ func TestRead_GivesUpAtOnceIfTheBackendHasEndedForGood(t *testing.T) {
 		require.True(t, notReady.Final)
 		return f.clock.Now().Sub(began)
 	}
-	wait := func() error { return f.WaitFor(t.Context(), 9) }
+	wait := func() error { return f.WaitForRevision(t.Context(), 9) }
 	require.False(t, f.Stats().Ended)
 	require.Less(t, took(wait), time.Minute, "it waited already")
 	require.True(t, f.Stats().Ended)
@@ -233,10 +233,10 @@ func TestStats_WaitsOfReads(t *testing.T) {
 		_, err = f.Get(t.Context(), "a", engine.GetOptions{Read: read})
 		require.NoError(t, err)
 	}
-	require.NoError(t, f.WaitFor(t.Context(), rev))
+	require.NoError(t, f.WaitForRevision(t.Context(), rev))
 	require.Zero(t, f.Stats().Waits)
 
-	require.ErrorIs(t, f.WaitFor(t.Context(), 9), engine.ErrFuture)
+	require.ErrorIs(t, f.WaitForRevision(t.Context(), 9), engine.ErrFuture)
 	require.EqualValues(t, 1, f.Stats().Waits, "in vain")
 	f.setHeld(true)
 	f.put("a", "web", 2)

@@ -122,7 +122,7 @@ func TestRead_AfterCloseFails(t *testing.T) {
 	}
 	_, err := f.ByIndex(t.Context(), "app", "web")
 	require.ErrorIs(t, err, engine.ErrEngineClosed)
-	require.ErrorIs(t, f.WaitFor(t.Context(), rev), engine.ErrEngineClosed)
+	require.ErrorIs(t, f.WaitForRevision(t.Context(), rev), engine.ErrEngineClosed)
 	require.ErrorIs(t, f.Verify(t.Context()), engine.ErrEngineClosed)
 }
 
@@ -177,7 +177,7 @@ func TestRead_NeverWaitsForAWriterStuckInTheSchema(t *testing.T) {
 	require.NoError(t, err)
 	rev, err := revisionOf(e.Create(t.Context(), pod{Name: "a", App: "web"}))
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(t.Context(), rev))
+	require.NoError(t, e.WaitForRevision(t.Context(), rev))
 	written := make(chan error)
 	go func() {
 		_, err := e.Create(context.Background(), pod{Name: "stuck"})
@@ -213,7 +213,7 @@ func TestList_ParallelOnesAreSnapshots(t *testing.T) {
 			done <- err
 		}()
 	}
-	require.NoError(t, e.WaitFor(ctx, 1))
+	require.NoError(t, e.WaitForRevision(ctx, 1))
 	for range 3 {
 		go func() { done <- readMonotonically(ctx, e) }()
 	}

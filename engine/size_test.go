@@ -17,7 +17,7 @@ func TestStats_SizesOutOfAllReasonDoNotOverflow(t *testing.T) {
 	for _, p := range []pod{{Name: "a"}, {Name: "b"}, {Name: "a", N: 1}, {Name: "a", N: 2}} {
 		rev, err := revisionOf(e.Put(ctx, p))
 		require.NoError(t, err)
-		require.NoError(t, e.WaitFor(ctx, rev))
+		require.NoError(t, e.WaitForRevision(ctx, rev))
 	}
 	for what, bytes := range map[string]int64{"state": e.Stats().StateBytes, "window": e.Stats().WindowBytes} {
 		require.Greater(t, bytes, int64(1<<30), what)
@@ -37,7 +37,7 @@ func TestStats_HistoryOfADecoratedBackendCounts(t *testing.T) {
 		for n := range 200 {
 			rev, err := revisionOf(e.Put(ctx, pod{Name: "a", N: n + 1}))
 			require.NoError(t, err)
-			require.NoError(t, e.WaitFor(ctx, rev))
+			require.NoError(t, e.WaitForRevision(ctx, rev))
 		}
 		require.Positive(t, e.Stats().HistoryBytes)
 	}

@@ -25,7 +25,7 @@ func TestSource_WatchesWhileOthersComeAndGo(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
-	require.NoError(t, e.WaitFor(ctx, 0))
+	require.NoError(t, e.WaitForRevision(ctx, 0))
 	var busy, churning sync.WaitGroup
 	for i := range keys {
 		key := fmt.Sprintf("k/%d", i)

@@ -58,7 +58,7 @@ func newMirrored(t testing.TB, schema store.Schema, noCache bool) backendtest.Ha
 		Backend:     b, NoCache: noCache,
 	})
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(t.Context(), 0)) // the window begins before the first write
+	require.NoError(t, e.WaitForRevision(t.Context(), 0)) // the window begins before the first write
 	return backendtest.Harness{Backend: mirrored{b, e}, Pass: virtual.Advance}
 }
 

@@ -41,12 +41,12 @@ func load[T any](t *testing.T, cfg engine.Config[T], objects, updates int, value
 			key = random.IntN(objects)
 		}
 		if last != nil && n == objects+updates-1 { // a write drops what the cache has read, which other load on the machine delays
-			require.NoError(t, e.WaitFor(t.Context(), last.Revision))
+			require.NoError(t, e.WaitForRevision(t.Context(), last.Revision))
 		}
 		last, err = e.Put(t.Context(), value(key, n))
 		require.NoError(t, err)
 	}
-	require.NoError(t, e.WaitFor(t.Context(), last.Revision))
+	require.NoError(t, e.WaitForRevision(t.Context(), last.Revision))
 	held = weak.Make(last)
 	grown, s = heapHeld()-before, e.Stats()
 	runtime.KeepAlive(e)

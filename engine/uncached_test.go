@@ -165,7 +165,7 @@ func TestNoCache_ReadsAreServedByTheBackend(t *testing.T) {
 	found, err := f.ByIndex(t.Context(), "app", "db")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	require.NoError(t, f.WaitFor(t.Context(), 99), "there is nothing to wait for")
+	require.NoError(t, f.WaitForRevision(t.Context(), 99), "there is nothing to wait for")
 	require.NoError(t, f.Verify(t.Context()))
 	require.Zero(t, f.Stats().Lists)
 }

@@ -43,7 +43,7 @@ func TestReads_AfterWritesThatNothingRead(t *testing.T) {
 				last = o.Revision
 				delete(want, key)
 			case 1:
-				require.NoError(rt, e.WaitFor(t.Context(), last)) // otherwise the Reflector lists again, after a delay
+				require.NoError(rt, e.WaitForRevision(t.Context(), last)) // otherwise the Reflector lists again, after a delay
 				require.NoError(rt, e.Compact(t.Context(), last))
 			case 2:
 				o, err := e.Get(t.Context(), key, engine.GetOptions{Read: engine.NotOlderThan(last)})

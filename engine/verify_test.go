@@ -174,7 +174,7 @@ func TestVerify_ThatIsCutShortByCloseReportsNothing(t *testing.T) {
 		c.Backend, c.VerifyEvery, c.OnError = storage, time.Minute, func(err error) { errs = append(errs, err) }
 		e, err := engine.New(c)
 		require.NoError(t, err)
-		require.NoError(t, e.WaitFor(t.Context(), 1))
+		require.NoError(t, e.WaitForRevision(t.Context(), 1))
 		lists := storage.Calls(faulty.OpList)
 		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Hang()})
 		time.Sleep(2 * time.Minute)

@@ -120,7 +120,7 @@ func TestWatch_CancelledBeforeReadyLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, host.Close()) })
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
-	require.NoError(t, e.WaitFor(ctx, 1))
+	require.NoError(t, e.WaitForRevision(ctx, 1))
 	before := host.Actors()
 	for n := range 200 {
 		of, cancel := context.WithCancel(ctx)

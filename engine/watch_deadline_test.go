@@ -24,7 +24,7 @@ func TestWatch_TakesItsTimeoutFromTheContext(t *testing.T) {
 				e, err := engine.New(c)
 				require.NoError(t, err)
 				defer func() { require.NoError(t, e.Close()) }()
-				require.NoError(t, e.WaitFor(t.Context(), 1))
+				require.NoError(t, e.WaitForRevision(t.Context(), 1))
 				began := time.Now()
 				ctx, cancel := context.WithDeadlineCause(t.Context(), began.Add(30*time.Second), errPatience)
 				defer cancel()

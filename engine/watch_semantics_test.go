@@ -56,7 +56,7 @@ func testSemantics(t *testing.T, opts engine.WatchOptions, want []string) {
 	for _, name := range []string{"b", "a"} {
 		rev, err := revisionOf(e.Create(ctx, pod{Name: name}))
 		require.NoError(t, err)
-		require.NoError(t, e.WaitFor(ctx, rev))
+		require.NoError(t, e.WaitForRevision(ctx, rev))
 	}
 	w, err := e.Watch(ctx, opts)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestWatch_EventsGoOnWhereALoopWasLeft(t *testing.T) {
 		_, err := e.Put(ctx, pod{Name: "a", N: n + 1})
 		require.NoError(t, err)
 	}
-	require.NoError(t, e.WaitFor(ctx, 11))
+	require.NoError(t, e.WaitForRevision(ctx, 11))
 	next := engine.Revision(2)
 	for range 5 {
 		for ev, err := range w.Events() {

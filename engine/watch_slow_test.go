@@ -38,7 +38,7 @@ func TestWatch_SlowOnesNeverGoBackInTime(t *testing.T) {
 	start()
 	writers := churn(t, ctx, e, 3, 100)
 	for n := range 5 {
-		require.NoError(t, e.WaitFor(ctx, engine.Revision(50*(n+1))))
+		require.NoError(t, e.WaitForRevision(ctx, engine.Revision(50*(n+1))))
 		start()
 	}
 	writers.Wait()

@@ -255,7 +255,7 @@ func TestWatch_BookmarksWhileStopping(t *testing.T) {
 	// of what was written after its list, and it would wait for the clock to list again.
 	first, err := e.Put(ctx, pod{Name: "a"})
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(ctx, first.Revision))
+	require.NoError(t, e.WaitForRevision(ctx, first.Revision))
 	for n := range 100 {
 		w, err := e.Watch(ctx, engine.WatchOptions{Bookmarks: true, InitialState: true})
 		require.NoError(t, err)

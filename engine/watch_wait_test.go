@@ -47,7 +47,7 @@ func TestWait_ReturnsWhenTheLastCallIsOver(t *testing.T) {
 				seen := calls.Load()
 				rev, err := revisionOf(e.Put(ctx, pod{Name: "b", N: int(seen)}))
 				require.NoError(t, err)
-				require.NoError(t, e.WaitFor(ctx, rev))
+				require.NoError(t, e.WaitForRevision(ctx, rev))
 				require.Zero(t, late.Load())
 				require.Equal(t, seen, calls.Load())
 			}

@@ -40,7 +40,7 @@ func TestWatches_AConsumerThatIsStuckShows(t *testing.T) {
 	}
 	e.Advance(3 * time.Second)
 	e.Create(pod{Name: "other", App: "db"})
-	require.NoError(t, e.Engine().WaitFor(ctx, seen[23].Revision+1))
+	require.NoError(t, e.Engine().WaitForRevision(ctx, seen[23].Revision+1))
 
 	all := e.Engine().Watches()
 	require.Len(t, all, 2)
@@ -113,7 +113,7 @@ func TestWatches_WhatLiesAheadCountsHoweverItIsConsumed(t *testing.T) {
 				last = e.Create(pod{Name: string(rune('a' + i))})
 			}
 			require.Equal(t, "a", <-took)
-			require.NoError(t, e.Engine().WaitFor(ctx, last))
+			require.NoError(t, e.Engine().WaitForRevision(ctx, last))
 			// A handler is at the first event. A loop has passed it, and so has the goroutine of the
 			// channel, though it may record that only after it was received.
 			ahead := uint64(23)
@@ -144,7 +144,7 @@ func TestWatches_StalledSince(t *testing.T) {
 	for _, name := range []string{"b", "c", "d", "e"} {
 		e.Advance(time.Second)
 		e.Put(pod{Name: name})
-		require.NoError(t, e.Engine().WaitFor(t.Context(), 0))
+		require.NoError(t, e.Engine().WaitForRevision(t.Context(), 0))
 	}
 	e.Advance(time.Minute)
 	info := e.Engine().Watches()[0]
@@ -280,10 +280,10 @@ func TestWatches_OfTheSameDelay(t *testing.T) {
 	watch("x")
 	watch("w")
 	e.Create(pod{Name: "a"})
-	require.NoError(t, e.Engine().WaitFor(t.Context(), 2))
+	require.NoError(t, e.Engine().WaitForRevision(t.Context(), 2))
 	watch("a")
 	e.Create(pod{Name: "b"})
-	require.NoError(t, e.Engine().WaitFor(t.Context(), 3))
+	require.NoError(t, e.Engine().WaitForRevision(t.Context(), 3))
 	e.Advance(time.Second)
 	var got []string
 	for _, w := range e.Engine().Watches() {

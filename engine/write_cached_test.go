@@ -32,7 +32,7 @@ func TestWrite_DoesNotReadWhatTheCacheHas(t *testing.T) {
 			e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Backend, c.FirstRevision = storage, 0 })
 			rev, err := revisionOf(e.Create(ctx, pod{Name: "a", N: 1}))
 			require.NoError(t, err)
-			require.NoError(t, e.WaitFor(ctx, rev))
+			require.NoError(t, e.WaitForRevision(ctx, rev))
 			before := storage.Calls(faulty.OpGet)
 			require.NoError(t, write(e))
 			require.Equal(t, blocks, storage.Calls(faulty.OpGet) == before, "%s, blocks: %v", name, blocks)

@@ -18,7 +18,7 @@ func notes(t *testing.T, change func(*engine.Config[string])) *engine.Engine[str
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	require.NoError(t, e.WaitFor(t.Context(), 1))
+	require.NoError(t, e.WaitForRevision(t.Context(), 1))
 	return e
 }
 

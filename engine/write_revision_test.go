@@ -55,7 +55,7 @@ func newVersioned(t *testing.T, change func(*engine.Config[*versioned])) (*engin
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	require.NoError(t, e.WaitFor(t.Context(), 1))
+	require.NoError(t, e.WaitForRevision(t.Context(), 1))
 	return e, s
 }
 

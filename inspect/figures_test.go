@@ -25,7 +25,7 @@ func TestState_HasTheFiguresOfItsEngine(t *testing.T) {
 		require.NoError(t, err)
 		deleted, err := pods.Delete(t.Context(), "c", engine.DeleteOptions{})
 		require.NoError(t, err)
-		require.NoError(t, pods.WaitFor(t.Context(), deleted.Revision))
+		require.NoError(t, pods.WaitForRevision(t.Context(), deleted.Revision))
 	}
 	for !stalled.Stalled() {
 		runtime.Gosched()

@@ -55,7 +55,7 @@ func newPods(t testing.TB) (*engine.Host, *engine.Engine[pod]) {
 	<-gone
 	o, err := pods.Create(t.Context(), pod{"a/b"})
 	require.NoError(t, err)
-	require.NoError(t, pods.WaitFor(t.Context(), o.Revision))
+	require.NoError(t, pods.WaitForRevision(t.Context(), o.Revision))
 	// The actors publish the Reflector's phase and the ends of watches after their turns.
 	for pods.Stats().Source.Phase.String() != "watching" || len(host.Engines()[0].Ends()) == 0 {
 		runtime.Gosched()
@@ -343,7 +343,7 @@ func TestEvents_AreStates(t *testing.T) {
 	require.Equal(t, engine.Revision(2), next().Engines[0].Revision)
 	o, err := pods.Create(t.Context(), pod{"c"})
 	require.NoError(t, err)
-	require.NoError(t, pods.WaitFor(t.Context(), o.Revision))
+	require.NoError(t, pods.WaitForRevision(t.Context(), o.Revision))
 	seen := next().Engines[0].Revision
 	for seen < o.Revision { // a state that was taken before
 		seen = next().Engines[0].Revision

@@ -55,7 +55,7 @@ func TestDeleteAll_DeletesNoMoreThanTheLimit(t *testing.T) {
 	left := func() (names []string) {
 		list, err := s.Engine().List(t.Context(), engine.ListOptions{})
 		require.NoError(t, err)
-		require.NoError(t, s.Engine().WaitFor(t.Context(), list.Revision))
+		require.NoError(t, s.Engine().WaitForRevision(t.Context(), list.Revision))
 		for _, o := range list.Items {
 			names = append(names, o.Value.Name)
 		}

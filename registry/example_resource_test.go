@@ -28,7 +28,7 @@ func ExampleStore_Engine() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := gadgets.Engine().WaitFor(ctx, gear.Revision); err != nil {
+	if err := gadgets.Engine().WaitForRevision(ctx, gear.Revision); err != nil {
 		log.Fatal(err)
 	}
 	list, err := gadgets.Engine().List(ctx, engine.ListOptions{Fields: "metadata.name=gear", Read: engine.Cached()})

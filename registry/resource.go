@@ -22,12 +22,12 @@ type Resource interface {
 	List(ctx context.Context, opts engine.ListOptions) (Page, error)
 	// Watch starts a watch.
 	Watch(ctx context.Context, opts engine.WatchOptions) (Stream, error)
-	// WaitFor blocks until reads see the revision, for at most FreshnessTimeout and a few
+	// WaitForRevision blocks until reads see the revision, for at most FreshnessTimeout and a few
 	// seconds; without a cache it asks storage at once. After that the error is
 	// [engine.ErrFuture] if storage does not have the revision either. If storage has it, or
 	// does not answer, the error is [engine.ErrNotReady]: the cache is behind, and asking again
 	// may help. Storage that has ended for good, or denies the answer, has its own error.
-	WaitFor(ctx context.Context, rev engine.Revision) error
+	WaitForRevision(ctx context.Context, rev engine.Revision) error
 	// Timeline returns the history that revisions belong to now. It blocks until the
 	// cache has been filled.
 	Timeline(ctx context.Context) (engine.Timeline, error)
@@ -222,8 +222,8 @@ func (r *resource) Watch(ctx context.Context, opts engine.WatchOptions) (Stream,
 	return stream{w, r.shown}, nil
 }
 
-func (r *resource) WaitFor(ctx context.Context, rev engine.Revision) error {
-	return r.engine.WaitFor(ctx, rev)
+func (r *resource) WaitForRevision(ctx context.Context, rev engine.Revision) error {
+	return r.engine.WaitForRevision(ctx, rev)
 }
 
 func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {

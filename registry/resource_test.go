@@ -41,22 +41,22 @@ func (a *ahead) Revision(context.Context) (engine.Revision, error) {
 	return a.newest, a.err
 }
 
-// WaitFor for a revision that the cache does not have is ErrNotReady if storage has the
+// WaitForRevision for a revision that the cache does not have is ErrNotReady if storage has the
 // revision or does not answer, and ErrFuture if storage does not have it either. A refusal
 // is returned.
-func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
+func TestResource_WaitForRevisionTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	cfg := config()
 	there, err := memory.New(registry.Schema(cfg), memory.Options{FirstRevision: 10})
 	require.NoError(t, err)
 	a := &ahead{Backend: there, newest: 20}
 	cfg.Engine.Backend, cfg.Engine.FreshnessTimeout = a, time.Millisecond
 	r := newStore(t, cfg).Resources()[0]
-	require.Eventually(t, func() bool { return r.WaitFor(t.Context(), 10) == nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return r.WaitForRevision(t.Context(), 10) == nil }, time.Minute, time.Millisecond)
 	become := func(rev engine.Revision, text string) {
-		require.Eventually(t, func() bool { return strings.Contains(r.WaitFor(t.Context(), rev).Error(), text) }, time.Minute, time.Millisecond, text)
+		require.Eventually(t, func() bool { return strings.Contains(r.WaitForRevision(t.Context(), rev).Error(), text) }, time.Minute, time.Millisecond, text)
 	}
 	become(21, "too large revision: 21")
-	require.ErrorIs(t, r.WaitFor(t.Context(), 20), engine.ErrNotReady)
+	require.ErrorIs(t, r.WaitForRevision(t.Context(), 20), engine.ErrNotReady)
 	become(20, "storage is at revision 20, and the cache is behind")
 	a.mu.Lock()
 	a.err = errors.New("unplugged")
@@ -66,21 +66,21 @@ func TestResource_WaitForTellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	a.err = fmt.Errorf("%w: read widgets", backend.ErrDenied)
 	a.mu.Unlock()
 	require.Eventually(t, func() bool {
-		err := r.WaitFor(t.Context(), 21)
+		err := r.WaitForRevision(t.Context(), 21)
 		return errors.Is(err, backend.ErrDenied) && !errors.Is(err, engine.ErrNotReady)
 	}, time.Minute, time.Millisecond, "the client is not to come back")
 }
 
 // Without a cache there is nothing that could be behind, and storage is asked at once.
-func TestResource_WaitForWithoutACacheAsksStorage(t *testing.T) {
+func TestResource_WaitForRevisionWithoutACacheAsksStorage(t *testing.T) {
 	cfg := config()
 	cfg.Engine.NoCache = true
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	r := s.Resources()[0]
-	require.NoError(t, r.WaitFor(t.Context(), 0))
-	require.NoError(t, r.WaitFor(t.Context(), o.Revision))
-	require.ErrorIs(t, r.WaitFor(t.Context(), o.Revision+1000), engine.ErrFuture)
+	require.NoError(t, r.WaitForRevision(t.Context(), 0))
+	require.NoError(t, r.WaitForRevision(t.Context(), o.Revision))
+	require.ErrorIs(t, r.WaitForRevision(t.Context(), o.Revision+1000), engine.ErrFuture)
 }
 
 func TestResource_InfoDescribesTheKind(t *testing.T) {

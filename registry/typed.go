@@ -32,8 +32,8 @@ func (r typedReads[T]) Watch(ctx context.Context, opts engine.WatchOptions) (rea
 	return typedWatch[T]{w}, nil
 }
 
-func (r typedReads[T]) WaitFor(ctx context.Context, rev engine.Revision) error {
-	return r.of.WaitFor(ctx, rev)
+func (r typedReads[T]) WaitForRevision(ctx context.Context, rev engine.Revision) error {
+	return r.of.WaitForRevision(ctx, rev)
 }
 
 func (r typedReads[T]) Timeline(ctx context.Context) (engine.Timeline, error) {

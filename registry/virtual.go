@@ -121,7 +121,9 @@ func (v *virtual) Watch(context.Context, engine.WatchOptions) (Stream, error) {
 	return nil, engine.ErrUnsupported
 }
 
-func (v *virtual) WaitFor(context.Context, engine.Revision) error { return engine.ErrUnsupported }
+func (v *virtual) WaitForRevision(context.Context, engine.Revision) error {
+	return engine.ErrUnsupported
+}
 
 func (v *virtual) Timeline(context.Context) (engine.Timeline, error) {
 	return engine.Timeline{}, engine.ErrUnsupported

@@ -81,7 +81,7 @@ func TestVirtual_HasCreationsAlone(t *testing.T) {
 		"get":      func() error { _, err := r.Get(ctx, "default/a", engine.GetOptions{}); return err },
 		"list":     func() error { _, err := r.List(ctx, engine.ListOptions{}); return err },
 		"watch":    func() error { _, err := r.Watch(ctx, engine.WatchOptions{}); return err },
-		"wait":     func() error { return r.WaitFor(ctx, 1) },
+		"wait":     func() error { return r.WaitForRevision(ctx, 1) },
 		"timeline": func() error { _, err := r.Timeline(ctx); return err },
 		"update":   func() error { _, _, err := r.Update(ctx, "default/a", nil, registry.WriteOptions{}); return err },
 		"apply":    func() error { _, _, err := r.Apply(ctx, "default/a", nil, registry.WriteOptions{}); return err },

@@ -73,7 +73,7 @@ func TestReplica_AWatchAheadOfItsCacheIsToComeBack(t *testing.T) {
 	leaf := brief(middle.url)
 	replicas := []*server{middle, leaf}
 	for _, r := range replicas {
-		require.Eventually(t, func() bool { return r.store.Engine().WaitFor(ctx, first.Revision) == nil }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return r.store.Engine().WaitForRevision(ctx, first.Revision) == nil }, patience, time.Millisecond)
 	}
 	second := origin.create("b", 2)
 	become := func(r *server, rev engine.Revision, code, text string) {
@@ -146,9 +146,9 @@ func TestReplica_AsksForManagedFieldsOnlyIfItKeepsThem(t *testing.T) {
 		})
 		o := origin.create(fmt.Sprint("before-", keep), 1)
 		e := replica(t, before.URL, func(c *remote.Config) { c.KeepManagedFields, c.NoHistory = keep, true }).store.Engine()
-		require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+		require.NoError(t, e.WaitForRevision(t.Context(), o.Revision))
 		next := origin.create(fmt.Sprint("after-", keep), 1)
-		require.NoError(t, e.WaitFor(t.Context(), next.Revision))
+		require.NoError(t, e.WaitForRevision(t.Context(), next.Revision))
 		got, err := e.Get(t.Context(), next.Key, engine.GetOptions{Read: engine.Cached()})
 		require.NoError(t, err)
 		require.Equal(t, keep, len(got.Value.ManagedFields) > 0)

@@ -177,7 +177,7 @@ func (s *server) send(method, path, media, body string) (*http.Response, string)
 // follow collects events of a watch until one has the revision.
 func follow(t *testing.T, e *engine.Engine[Widget], from, until store.Revision) []engine.Event[Widget] {
 	t.Helper()
-	require.NoError(t, e.WaitFor(t.Context(), from))
+	require.NoError(t, e.WaitForRevision(t.Context(), from))
 	w, err := e.Watch(t.Context(), engine.WatchOptions{From: from})
 	require.NoError(t, err)
 	defer w.Stop()

@@ -83,7 +83,7 @@ func TestReplica_OfAPartKeepsUpWithWhatIsWrittenElsewhere(t *testing.T) {
 				origin, by := inMemory(t, nil, nil)
 				r, _ := inMemory(t, behind(t, between(t, by), oneNamespace), nil)
 				e := r.Engine()
-				require.NoError(t, e.WaitFor(t.Context(), 1))
+				require.NoError(t, e.WaitForRevision(t.Context(), 1))
 				for range 10 {
 					o, err := origin.Create(t.Context(), inNamespace("other"), registry.WriteOptions{})
 					require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestReplica_OfAPartKeepsUpWithWhatIsWrittenElsewhere(t *testing.T) {
 					require.Empty(t, list.Items)
 					require.Equal(t, o.Revision, list.Revision)
 					require.Less(t, time.Since(began), time.Second, "of virtual time")
-					require.NoError(t, e.WaitFor(t.Context(), list.Revision))
+					require.NoError(t, e.WaitForRevision(t.Context(), list.Revision))
 				}
 				require.Zero(t, e.Stats().Fallbacks)
 				o, err := origin.Create(t.Context(), inNamespace("default"), registry.WriteOptions{})
@@ -117,7 +117,7 @@ func TestReplica_OfAPartOfAServerThatTellsOfNoProgress(t *testing.T) {
 		})
 		r, _ := inMemory(t, behind(t, by, oneNamespace), nil)
 		e := r.Engine()
-		require.NoError(t, e.WaitFor(t.Context(), 1))
+		require.NoError(t, e.WaitForRevision(t.Context(), 1))
 		o, err := origin.Create(t.Context(), inNamespace("other"), registry.WriteOptions{})
 		require.NoError(t, err)
 		list, err := e.List(t.Context(), engine.ListOptions{Read: engine.Latest()})
@@ -126,7 +126,7 @@ func TestReplica_OfAPartOfAServerThatTellsOfNoProgress(t *testing.T) {
 		require.EqualValues(t, 1, e.Stats().Fallbacks)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		for e.WaitFor(ctx, list.Revision) != nil {
+		for e.WaitForRevision(ctx, list.Revision) != nil {
 			require.NoError(t, ctx.Err(), "a bookmark comes about once a minute")
 		}
 	})

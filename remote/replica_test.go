@@ -57,7 +57,7 @@ func TestReplica_HasNothingOfWhatItsOriginEmits(t *testing.T) {
 	origin := newServer(t)
 	before := origin.create("a", 1)
 	r := replica(t, origin.url)
-	require.NoError(t, r.store.Engine().WaitFor(t.Context(), before.Revision))
+	require.NoError(t, r.store.Engine().WaitForRevision(t.Context(), before.Revision))
 	_, err := origin.store.Engine().Emit(t.Context(), widget("passing", 1))
 	require.NoError(t, err)
 	last := origin.create("b", 2)
@@ -88,7 +88,7 @@ func TestReplica_StartsWithTheOriginsHistory(t *testing.T) {
 	require.Len(t, follow(t, leaf.store.Engine(), before.Revision, second.Revision), 2, "through another replica")
 
 	without := replica(t, origin.url, func(c *remote.Config) { c.NoHistory = true })
-	require.NoError(t, without.store.Engine().WaitFor(t.Context(), second.Revision))
+	require.NoError(t, without.store.Engine().WaitForRevision(t.Context(), second.Revision))
 	_, err := without.store.Engine().Watch(t.Context(), engine.WatchOptions{From: before.Revision})
 	require.ErrorIs(t, err, engine.ErrExpired)
 }
@@ -111,7 +111,7 @@ func TestReplica_StartsWithoutHistoryIfTheOriginListsNoPastState(t *testing.T) {
 			r := newServer(t, func(cfg *registry.Config[Widget]) {
 				cfg.Engine.Backend, cfg.Engine.Backoff = b, engine.Backoff{Initial: time.Millisecond, Max: time.Millisecond}
 			})
-			require.Eventually(t, func() bool { return r.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return r.store.Engine().WaitForRevision(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
 			o, err := r.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, last.Revision, o.Revision)
@@ -168,7 +168,7 @@ func TestReplica_ClientsMoveWithinATree(t *testing.T) {
 	middle := replica(t, origin.url)
 	leaf := replica(t, middle.url)
 	for _, s := range []*server{middle, leaf} { // the leaf may have listed what the middle one has from the origin
-		require.NoError(t, s.store.Engine().WaitFor(t.Context(), first.Revision))
+		require.NoError(t, s.store.Engine().WaitForRevision(t.Context(), first.Revision))
 	}
 
 	o, err := leaf.store.Create(t.Context(), widget("b", 2), registry.WriteOptions{})

@@ -75,7 +75,7 @@ func TestReplica_OfAPartHasNothingElse(t *testing.T) {
 	r := replica(t, origin.url, func(c *remote.Config) { c.Fields = "spec.size=1" })
 	e := r.store.Engine()
 	for _, read := range []engine.Read{engine.Cached(), engine.Latest()} {
-		require.NoError(t, e.WaitFor(t.Context(), last.Revision))
+		require.NoError(t, e.WaitForRevision(t.Context(), last.Revision))
 		_, err := e.Get(t.Context(), "default/a", engine.GetOptions{Read: read})
 		require.NoError(t, err)
 		_, err = e.Get(t.Context(), "default/b", engine.GetOptions{Read: read})

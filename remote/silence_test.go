@@ -173,7 +173,7 @@ func TestReplica_StartsThroughListsThatBreakOff(t *testing.T) {
 		cfg.Engine.Backend = b
 		cfg.Engine.Backoff = engine.Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}
 	}).store.Engine()
-	require.NoError(t, e.WaitFor(t.Context(), first.Revision))
+	require.NoError(t, e.WaitForRevision(t.Context(), first.Revision))
 	require.Len(t, namesOf(t, e), size)
 	require.LessOrEqual(t, breaks.Load(), int64(0), "all of them happened")
 }

@@ -41,7 +41,7 @@ func originWaiting(t *testing.T, freshness time.Duration, names ...string) *serv
 		s.create(name, 1)
 	}
 	require.Eventually(t, func() bool {
-		return s.store.Engine().WaitFor(t.Context(), store.Revision(len(names)+1)) == nil
+		return s.store.Engine().WaitForRevision(t.Context(), store.Revision(len(names)+1)) == nil
 	}, patience, time.Millisecond)
 	return s
 }
@@ -89,7 +89,7 @@ func TestReplica_NoticesThatTheOriginWasRestored(t *testing.T) {
 			var watches []*engine.Watch[Widget]
 			for _, r := range replicas {
 				e := r.store.Engine()
-				require.Eventually(t, func() bool { return e.WaitFor(ctx, 4) == nil }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return e.WaitForRevision(ctx, 4) == nil }, patience, time.Millisecond)
 				l, err := e.List(ctx, engine.ListOptions{})
 				require.NoError(t, err)
 				w, err := e.Watch(ctx, engine.WatchOptions{From: l.Revision, Timeline: l.Timeline})
@@ -156,7 +156,7 @@ func TestBackend_OfAServerThatDoesNotTellItsStorage(t *testing.T) {
 	require.Equal(t, int64(1), asked.Load())
 
 	r := newServer(t, func(cfg *registry.Config[Widget]) { cfg.Engine.Backend = b })
-	require.NoError(t, r.store.Engine().WaitFor(t.Context(), 2))
+	require.NoError(t, r.store.Engine().WaitForRevision(t.Context(), 2))
 	w, err := r.store.Engine().Watch(t.Context(), engine.WatchOptions{From: 2})
 	require.NoError(t, err)
 	defer w.Stop()
@@ -191,7 +191,7 @@ func TestReplica_AnswersWithoutTheHeaderAreOfTheSameStorage(t *testing.T) {
 				next.ServeHTTP(w, r)
 			})
 			e := replica(t, before.URL).store.Engine()
-			require.Eventually(t, func() bool { return e.WaitFor(t.Context(), 2) == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return e.WaitForRevision(t.Context(), 2) == nil }, patience, time.Millisecond)
 			w, err := e.Watch(t.Context(), engine.WatchOptions{From: 2})
 			require.NoError(t, err)
 			defer w.Stop()
@@ -296,7 +296,7 @@ func TestReplica_AsksForTheStorageByNoRequestOfItsOwn(t *testing.T) {
 	before, after := originWith(t, "a", "b"), originWith(t, "x", "y", "z")
 	p := newProxy(t, before.url)
 	e := replica(t, p.url, func(c *remote.Config) { c.NoHistory = true }).store.Engine()
-	require.NoError(t, e.WaitFor(t.Context(), 3))
+	require.NoError(t, e.WaitForRevision(t.Context(), 3))
 	lists := before.lists.Load()
 	now, err := e.Timeline(t.Context())
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ func TestWatch_GoesOnOverConnectionsThatAreCut(t *testing.T) {
 	first := origin.create("a", 0)
 	p := newProxy(t, origin.url)
 	r := replica(t, p.url)
-	require.NoError(t, r.store.Engine().WaitFor(t.Context(), first.Revision))
+	require.NoError(t, r.store.Engine().WaitForRevision(t.Context(), first.Revision))
 	lists := origin.lists.Load()
 
 	const writes = 300
@@ -64,7 +64,7 @@ func TestWatch_ListsAgainWhenHistoryIsGone(t *testing.T) {
 		origin.resize("a", i+1)
 	}
 	last := origin.create("z", 1)
-	require.Eventually(t, func() bool { return origin.store.Engine().WaitFor(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return origin.store.Engine().WaitForRevision(t.Context(), last.Revision) == nil }, patience, time.Millisecond)
 	last = origin.resize("a", 51) // storage gives up what its cache had not read at the write before
 	_, err := b.Watch(t.Context(), backend.WatchOptions{From: first.Revision, Notify: func() {}})
 	require.ErrorIs(t, err, store.ErrExpired)

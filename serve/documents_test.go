@@ -265,7 +265,7 @@ func TestHealth_ProbesDoNotMeasureObjects(t *testing.T) {
 	s.becomes("/readyz", "ok")
 	o, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, registry.WriteOptions{})
 	require.NoError(t, err)
-	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), o.Revision))
+	require.NoError(t, s.widgets.Engine().WaitForRevision(t.Context(), o.Revision))
 	written := measured.Load()
 	s.widgets.Engine().Stats()
 	before := measured.Load()

@@ -44,7 +44,7 @@ func (f *failing) Create(ctx context.Context, _ string, _ []byte, _ registry.Wri
 	return registry.Item{}, f.fault(ctx)
 }
 
-func (f *failing) WaitFor(context.Context, engine.Revision) error { return nil }
+func (f *failing) WaitForRevision(context.Context, engine.Revision) error { return nil }
 
 func (f *failing) Watch(context.Context, engine.WatchOptions) (registry.Stream, error) { return f, nil }
 

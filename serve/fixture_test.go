@@ -161,7 +161,7 @@ func (s *server) cached() {
 		if err != nil {
 			return err
 		}
-		return s.widgets.Engine().WaitFor(s.t.Context(), list.Revision)
+		return s.widgets.Engine().WaitForRevision(s.t.Context(), list.Revision)
 	}
 	err := wait()
 	for errors.Is(err, engine.ErrNotReady) || errors.Is(err, engine.ErrFuture) {

@@ -372,7 +372,7 @@ func TestList_ExpiredPageOffersTheRestInTheNewestState(t *testing.T) {
 	newest, err := s.widgets.Engine().Backend().Revision(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.widgets.Engine().Compact(t.Context(), newest))
-	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), newest))
+	require.NoError(t, s.widgets.Engine().WaitForRevision(t.Context(), newest))
 	expired := s.get(inDefault + "?limit=1&continue=" + first.str("metadata.continue"))
 	require.Equal(t, "410 Expired", fmt.Sprintf("%d %s", expired.code, expired.str("reason")), expired.body)
 	next := expired.str("metadata.continue")

@@ -76,7 +76,7 @@ type unstarted struct {
 
 func (u *unstarted) Resources() []registry.Resource { return []registry.Resource{u} }
 
-func (u *unstarted) WaitFor(ctx context.Context, _ engine.Revision) error { return u.stay(ctx) }
+func (u *unstarted) WaitForRevision(ctx context.Context, _ engine.Revision) error { return u.stay(ctx) }
 
 func (u *unstarted) Watch(ctx context.Context, _ engine.WatchOptions) (registry.Stream, error) {
 	return nil, u.stay(ctx)

@@ -45,7 +45,7 @@ func TestStorageHeader_OfListsAndWatches(t *testing.T) {
 	newest, err := s.widgets.Engine().Backend().Revision(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.widgets.Engine().Compact(t.Context(), newest))
-	require.NoError(t, s.widgets.Engine().WaitFor(t.Context(), newest))
+	require.NoError(t, s.widgets.Engine().WaitForRevision(t.Context(), newest))
 	for form, code := range map[string]int{"application/json": 200, "text/event-stream": 410} {
 		expired := s.get(inDefault+"?watch=1&resourceVersion=1", "Accept", form)
 		require.Equal(t, code, expired.code, expired.body)

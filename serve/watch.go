@@ -147,7 +147,7 @@ func (w *watching) openWith(ctx context.Context, opts engine.WatchOptions) (_ re
 	c := w.c
 	if !opts.InitialState {
 		// The engine's watch would wait in silence for a revision in the future.
-		if err := c.resource.WaitFor(ctx, opts.From); err != nil {
+		if err := c.resource.WaitForRevision(ctx, opts.From); err != nil {
 			return nil, err
 		}
 	}

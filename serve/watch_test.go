@@ -109,8 +109,8 @@ func TestWatch_FromTheFutureIsRefused(t *testing.T) {
 		rev := engine.Revision(n)
 		a := s.get(inDefault + "?watch=true&timeoutSeconds=1&resourceVersion=" + (rev + 5).String())
 		require.Equal(t, "504 Timeout", fmt.Sprintf("%d %s", a.code, a.str("reason")), "without a cache: %v", noCache)
-		require.ErrorIs(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev+5), engine.ErrFuture)
-		require.NoError(t, s.widgets.Resources()[0].WaitFor(t.Context(), rev))
+		require.ErrorIs(t, s.widgets.Resources()[0].WaitForRevision(t.Context(), rev+5), engine.ErrFuture)
+		require.NoError(t, s.widgets.Resources()[0].WaitForRevision(t.Context(), rev))
 	}
 }
 

@@ -116,7 +116,7 @@ func TestDeterministic_HandlersMayWait(t *testing.T) {
 		require.Equal(t, written.Revision, events[0].Revision)
 		_, err = e.Engine().Get(t.Context(), "inner/a", engine.GetOptions{Read: engine.NotOlderThan(written.Revision)})
 		require.NoError(t, err)
-		require.ErrorIs(t, e.Engine().WaitFor(t.Context(), written.Revision+1), engine.ErrIdle)
+		require.ErrorIs(t, e.Engine().WaitForRevision(t.Context(), written.Revision+1), engine.ErrIdle)
 	})
 	require.NoError(t, err)
 	e.Put(pod{Name: "outer/a"})

@@ -80,10 +80,10 @@ func (w *Watch[T]) settle(ctx context.Context) error {
 }
 
 // reached waits until rev has been dispatched: a new watch is registered behind
-// all that the cache has published before, which WaitFor makes sure is rev. An engine that is
+// all that the cache has published before, which WaitForRevision makes sure is rev. An engine that is
 // being drained refuses it.
 func (w *Watch[T]) reached(ctx context.Context, rev engine.Revision) error {
-	if err := w.engine.WaitFor(ctx, rev); err != nil {
+	if err := w.engine.WaitForRevision(ctx, rev); err != nil {
 		return err
 	}
 	last, err := w.engine.Watch(ctx, engine.WatchOptions{Key: marker, Name: marker})

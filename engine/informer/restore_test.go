@@ -77,7 +77,7 @@ func TestInformer_ListsAgainWhenStorageWasRestoredBeforeItsWatchBegan(t *testing
 		clock.Advance(100 * time.Millisecond)
 		executor.Run()
 	}
-	require.NoError(t, e.WaitFor(t.Context(), 4))
+	require.NoError(t, e.WaitForRevision(t.Context(), 4))
 	source.down = false
 	for range 5 {
 		clock.Advance(time.Second)

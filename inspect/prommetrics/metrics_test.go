@@ -90,7 +90,7 @@ func TestMetrics_ShowTheSlowWatch(t *testing.T) {
 		require.NoError(t, err)
 		last = o.Revision
 	}
-	require.NoError(t, e.WaitFor(ctx, last))
+	require.NoError(t, e.WaitForRevision(ctx, last))
 	clock.Advance(3e9)
 	for prompt.Lag() > 0 {
 		_, err := prompt.Next(ctx)
@@ -120,7 +120,7 @@ apiserver_watch_cache_capacity{group="",resource="pods"} 1.048576e+06
 	prompt.Stop()
 	o, err := e.Create(ctx, pod{"more"})
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(ctx, o.Revision))
+	require.NoError(t, e.WaitForRevision(ctx, o.Revision))
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP watchmill_watch_ends_total Watches that have ended, by reason.
 # TYPE watchmill_watch_ends_total counter
@@ -210,7 +210,7 @@ func TestMetrics_AnEngineKeepsItsNumberWhenAnotherEnds(t *testing.T) {
 		for i := range n {
 			o, err := e.Create(t.Context(), pod{fmt.Sprint("p", i)})
 			require.NoError(t, err)
-			require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+			require.NoError(t, e.WaitForRevision(t.Context(), o.Revision))
 		}
 	}
 	first, second := begin(), begin()
@@ -269,9 +269,9 @@ func TestMetrics_TellEnginesOfOneNameApart(t *testing.T) {
 func TestMetrics_OfTheCacheHaveTheNamesOfTheAPIServer(t *testing.T) {
 	registry, e, _ := simulated(t, prommetrics.Options{})
 	gone, cancel := context.WithCancel(t.Context())
-	require.NoError(t, e.WaitFor(t.Context(), 1))
+	require.NoError(t, e.WaitForRevision(t.Context(), 1))
 	cancel()
-	require.ErrorIs(t, e.WaitFor(gone, 99), context.Canceled)
+	require.ErrorIs(t, e.WaitForRevision(gone, 99), context.Canceled)
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP apiserver_watch_cache_initialization_errors_total Failed attempts to list or to watch the backend, each of which left the cache unable to serve.
 # TYPE apiserver_watch_cache_initialization_errors_total counter
@@ -315,7 +315,7 @@ func TestMetrics_OfListsHaveTheNamesOfTheAPIServer(t *testing.T) {
 		require.NoError(t, uncached.Close())
 		require.NoError(t, host.Close())
 	})
-	require.NoError(t, indexed.WaitFor(t.Context(), 1)) // or a page might be the backend's
+	require.NoError(t, indexed.WaitForRevision(t.Context(), 1)) // or a page might be the backend's
 	for _, name := range []string{"a1", "a2", "b1"} {
 		_, err := indexed.Create(t.Context(), pod{name})
 		require.NoError(t, err)
@@ -352,7 +352,7 @@ func TestMetrics_OfInitialStatesAndResumes(t *testing.T) {
 	registry, e, _ := simulated(t, prommetrics.Options{})
 	o, err := e.Create(t.Context(), pod{"a"})
 	require.NoError(t, err)
-	require.NoError(t, e.WaitFor(t.Context(), o.Revision))
+	require.NoError(t, e.WaitForRevision(t.Context(), o.Revision))
 	initial, err := e.Watch(t.Context(), engine.WatchOptions{InitialState: true})
 	require.NoError(t, err)
 	_, err = initial.Next(t.Context())
@@ -378,7 +378,7 @@ func TestMetrics_DropTheSeriesOfEnginesThatHaveEnded(t *testing.T) {
 	}
 	registry, pods, _ := simulated(t, prommetrics.Options{Resource: byVersion})
 	use := func(e *engine.Engine[pod]) {
-		require.NoError(t, e.WaitFor(t.Context(), 1))
+		require.NoError(t, e.WaitForRevision(t.Context(), 1))
 		w, err := e.Watch(t.Context(), engine.WatchOptions{})
 		require.NoError(t, err)
 		_, err = e.Create(t.Context(), pod{"a"})

@@ -175,7 +175,7 @@ func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 		return o
 	}
 	first := create("first")
-	for err := engine.ErrFuture; err != nil; err = replica.Engine().WaitFor(ctx, first.Revision) {
+	for err := engine.ErrFuture; err != nil; err = replica.Engine().WaitForRevision(ctx, first.Revision) {
 		require.ErrorIs(t, err, engine.ErrFuture) // which it fails with long before a busy machine has passed the write on
 	}
 	relists := replica.Engine().Stats().Relists // when it started, Kubernetes' server might have, too

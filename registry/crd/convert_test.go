@@ -171,7 +171,7 @@ func TestConversion_SharesWhatItDoesNotChange(t *testing.T) {
 	require.Same(t, made, read)
 
 	later := newStore(t, cogs(t, versioned{"v1", older + `,"late":{"type":"string","default":"a"}`, true, true})["v1"], b)
-	require.NoError(t, later.Engine().WaitFor(t.Context(), made.Revision))
+	require.NoError(t, later.Engine().WaitForRevision(t.Context(), made.Revision))
 	read, err = later.Engine().Get(t.Context(), "c", engine.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, made.Revision, read.Revision)

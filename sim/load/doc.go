@@ -43,7 +43,7 @@
 //
 //	end to end  from when the write was due until the consumer had the event
 //	commit      from when the write was due until the call returned
-//	cache       from just before storing until Engine.WaitFor had succeeded, or the load was
+//	cache       from just before storing until Engine.WaitForRevision had succeeded, or the load was
 //	            over, for one write at a time: a sample
 //	dispatch    from just before storing until a handler that watches everything on
 //	            the engine's own workers was called

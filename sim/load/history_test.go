@@ -73,7 +73,7 @@ func TestFollow_ListsAgainWhatTheWindowHasLost(t *testing.T) {
 		require.NoError(t, r.beforeFirst(t.Context()))
 		r.reading, r.written = context.WithCancelCause(t.Context())
 		require.NoError(t, r.writeHistory(t.Context()))
-		require.NoError(t, r.engine.WaitFor(t.Context(), r.history.last))
+		require.NoError(t, r.engine.WaitForRevision(t.Context(), r.history.last))
 		r.expect()
 
 		w := r.groups[0].all[0]

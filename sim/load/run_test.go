@@ -294,7 +294,7 @@ func TestRun_RefusesABadTraceBeforeItBegins(t *testing.T) {
 	require.ErrorContains(t, err, "none.ndjson")
 }
 
-// An engine that needs longer than a call of WaitFor waits is waited for nevertheless.
+// An engine that needs longer than a call of WaitForRevision waits is waited for nevertheless.
 func TestRun_WaitsForAnEngineThatIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newStartedRun(t, &scenario.Scenario{Objects: scenario.Objects{Count: 3}, Writers: []scenario.Writer{{Rate: 1}}})
@@ -383,7 +383,7 @@ func TestLatency_CountsWhatARelistHasFound(t *testing.T) {
 	}
 }
 
-// A cache that is later than Engine.WaitFor waits is that late.
+// A cache that is later than Engine.WaitForRevision waits is that late.
 func TestLatency_CountsWhatTheCacheWasLateByInASilence(t *testing.T) {
 	plan, err := (&scenario.Scenario{
 		Duration: 30 * time.Second,

@@ -219,7 +219,7 @@ func (s *stages) probeCache(ctx context.Context) {
 		select {
 		case written := <-s.run.storage.Writes():
 			// It gives up after a time, and the cache is later than that.
-			for s.run.engine.WaitFor(ctx, written.Revision) != nil && pace.Sleep(ctx, 10*time.Millisecond) == nil {
+			for s.run.engine.WaitForRevision(ctx, written.Revision) != nil && pace.Sleep(ctx, 10*time.Millisecond) == nil {
 			}
 			s.cache.Record(0, s.run.stopwatch.Now()-written.Stored)
 		case <-ctx.Done():

@@ -60,7 +60,7 @@ func create(t *testing.T, r *run, n int) engine.Revision {
 	t.Helper()
 	o, err := r.engine.Create(t.Context(), content.NewMaker(&r.plan.Objects, 1, 0).Object(n))
 	require.NoError(t, err)
-	require.NoError(t, r.engine.WaitFor(t.Context(), o.Revision))
+	require.NoError(t, r.engine.WaitForRevision(t.Context(), o.Revision))
 	return o.Revision
 }
 
@@ -79,7 +79,7 @@ func TestWatcher_LosesNothingThatCameAndWentBeforeItLeaves(t *testing.T) {
 			create(t, r, n+1)
 			gone, err := r.engine.Delete(t.Context(), r.plan.Objects.Key(n+1), engine.DeleteOptions{})
 			require.NoError(t, err)
-			require.NoError(t, r.engine.WaitFor(t.Context(), gone.Revision))
+			require.NoError(t, r.engine.WaitForRevision(t.Context(), gone.Revision))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

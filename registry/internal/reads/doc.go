@@ -3,7 +3,7 @@
 //
 //	engine.Engine[T] ──▶ Engine ──▶ Get, List, Watch: *store.Object
 //	                       │
-//	          storage ──Over──────▶ WaitFor: served now, behind, or in the future
+//	          storage ──Over──────▶ WaitForRevision: served now, behind, or in the future
 //
 //	selector ──▶ Fields.Check ──▶ List, Watch
 //

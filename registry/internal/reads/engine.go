@@ -12,7 +12,7 @@ type Engine interface {
 	Get(ctx context.Context, key string, opts engine.GetOptions) (*store.Object, error)
 	List(ctx context.Context, opts engine.ListOptions) (*Page, error)
 	Watch(ctx context.Context, opts engine.WatchOptions) (Watch, error)
-	WaitFor(ctx context.Context, rev engine.Revision) error
+	WaitForRevision(ctx context.Context, rev engine.Revision) error
 	Timeline(ctx context.Context) (engine.Timeline, error)
 	Readiness() engine.Readiness
 }

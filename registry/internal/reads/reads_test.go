@@ -24,7 +24,7 @@ type cache struct {
 	newest engine.Revision
 }
 
-func (c cache) WaitFor(_ context.Context, rev engine.Revision) error {
+func (c cache) WaitForRevision(_ context.Context, rev engine.Revision) error {
 	if c.newest > 0 && rev > c.newest {
 		return &engine.FutureError{Requested: rev, Current: c.newest}
 	}
@@ -48,21 +48,21 @@ func (s *storage) Revision(context.Context) (engine.Revision, error) {
 func TestOver_TellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 	below := &storage{newest: 20}
 	over := reads.Over(below, cache{newest: 10}, false)
-	require.NoError(t, over.WaitFor(t.Context(), 10))
+	require.NoError(t, over.WaitForRevision(t.Context(), 10))
 	require.Zero(t, below.asked, "the cache has it")
 
-	err := over.WaitFor(t.Context(), 20)
+	err := over.WaitForRevision(t.Context(), 20)
 	require.ErrorIs(t, err, engine.ErrNotReady)
 	require.ErrorContains(t, err, "storage is at revision 20, and the cache is behind")
-	require.ErrorIs(t, over.WaitFor(t.Context(), 21), engine.ErrFuture)
+	require.ErrorIs(t, over.WaitForRevision(t.Context(), 21), engine.ErrFuture)
 
 	below.err = errors.New("unplugged")
-	err = over.WaitFor(t.Context(), 21)
+	err = over.WaitForRevision(t.Context(), 21)
 	require.ErrorIs(t, err, engine.ErrNotReady)
 	require.ErrorContains(t, err, "revision 21 may be there, but storage does not answer: unplugged")
 	for _, last := range []error{backend.ErrDenied, store.ErrClosed} {
 		below.err = fmt.Errorf("%w: read widgets", last)
-		err = over.WaitFor(t.Context(), 21)
+		err = over.WaitForRevision(t.Context(), 21)
 		require.ErrorIs(t, err, last)
 		require.NotErrorIs(t, err, engine.ErrNotReady, "the client is not to come back")
 	}
@@ -72,10 +72,10 @@ func TestOver_TellsACacheThatIsBehindFromTheFuture(t *testing.T) {
 func TestOver_AsksStorageWithoutACache(t *testing.T) {
 	below := &storage{newest: 20}
 	over := reads.Over(below, cache{}, true)
-	require.NoError(t, over.WaitFor(t.Context(), 0))
+	require.NoError(t, over.WaitForRevision(t.Context(), 0))
 	require.Zero(t, below.asked, "any state will do")
-	require.NoError(t, over.WaitFor(t.Context(), 20))
-	require.ErrorIs(t, over.WaitFor(t.Context(), 21), engine.ErrFuture)
+	require.NoError(t, over.WaitForRevision(t.Context(), 20))
+	require.ErrorIs(t, over.WaitForRevision(t.Context(), 21), engine.ErrFuture)
 	require.Equal(t, 2, below.asked)
 }
 

@@ -19,10 +19,10 @@ const (
 	behindRetry = time.Second
 )
 
-// Over returns e with another WaitFor, which asks the storage below for what the cache does not know. uncached says
+// Over returns e with another WaitForRevision, which asks the storage below for what the cache does not know. uncached says
 // that there is no cache.
 //
-// That WaitFor blocks until reads see the revision, for at most the engine's FreshnessTimeout and a few
+// That WaitForRevision blocks until reads see the revision, for at most the engine's FreshnessTimeout and a few
 // seconds; without a cache it asks storage at once. After that the error is [engine.ErrFuture] if storage
 // does not have the revision either, and [engine.ErrNotReady] if storage has it or does not answer.
 // Storage that has ended for good, or denies the answer, has its own error.
@@ -30,7 +30,7 @@ func Over(storage backend.Backend, e Engine, uncached bool) Engine {
 	return &asking{e, storage, uncached}
 }
 
-// asking is an engine whose WaitFor asks storage.
+// asking is an engine whose WaitForRevision asks storage.
 type asking struct {
 	Engine
 	storage backend.Backend
@@ -38,8 +38,8 @@ type asking struct {
 	uncached bool
 }
 
-func (a *asking) WaitFor(ctx context.Context, rev engine.Revision) error {
-	err := a.Engine.WaitFor(ctx, rev)
+func (a *asking) WaitForRevision(ctx context.Context, rev engine.Revision) error {
+	err := a.Engine.WaitForRevision(ctx, rev)
 	isBehind := errors.Is(err, engine.ErrFuture)
 	isUnknown := err == nil && a.uncached && rev > 0
 	if !isBehind && !isUnknown {

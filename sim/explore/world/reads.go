@@ -136,7 +136,7 @@ func (w *World[T]) waitFor(ctx context.Context, seed uint64) {
 	r := w.readBy(w.engine, judge.Read[T]{Name: "wait", Mode: judge.ReadNotOlder, Oldest: rev, Newest: rev})
 	err := w.refuse(r.Name)
 	if err == nil {
-		err = w.engine.WaitFor(ctx, rev)
+		err = w.engine.WaitForRevision(ctx, rev)
 	}
 	w.trace.Result(rev, err)
 	switch at := w.engine.Revision(); {

@@ -75,7 +75,7 @@ func fillServers(tb testing.TB, e *engine.Engine[server], n int) engine.Revision
 			})
 		}
 		wg.Wait()
-		require.NoError(tb, e.WaitFor(tb.Context(), created+engine.Revision(n)))
+		require.NoError(tb, e.WaitForRevision(tb.Context(), created+engine.Revision(n)))
 	}
 	require.NoError(tb, e.Compact(tb.Context(), created))
 	return created
@@ -144,9 +144,9 @@ func (r *restarted) resume(tb testing.TB, from []engine.Checkpoint, newest engin
 
 // waitUntilReady blocks until the engine serves the state that storage has.
 func (r *restarted) waitUntilReady(tb testing.TB, newest engine.Revision) {
-	err := r.WaitFor(tb.Context(), newest)
+	err := r.WaitForRevision(tb.Context(), newest)
 	for errors.Is(err, engine.ErrNotReady) {
-		err = r.WaitFor(tb.Context(), newest)
+		err = r.WaitForRevision(tb.Context(), newest)
 	}
 	require.NoError(tb, err)
 }

@@ -190,7 +190,7 @@ func (x *killTest) agree() (at engine.Revision) {
 		at = max(at, p.read(x))
 	}
 	for _, p := range x.engines {
-		require.Eventually(x, func() bool { return p.WaitFor(x.ctx, at) == nil }, killPatience, tick)
+		require.Eventually(x, func() bool { return p.WaitForRevision(x.ctx, at) == nil }, killPatience, tick)
 	}
 	return at
 }

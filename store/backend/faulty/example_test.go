@@ -59,7 +59,7 @@ func Example() {
 	fmt.Println("lists that failed:", lists.Hits())
 	fmt.Println("watches that broke:", storage.BreakWatches(nil))
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
-	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	fmt.Println("the engine catches up:", e.WaitForRevision(ctx, hall.Revision))
 	// Output:
 	// lists that failed: 3
 	// watches that broke: 1
@@ -211,9 +211,9 @@ func ExampleLoseEvent() {
 	<-runs
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
 	attic, _ := e.Create(ctx, lamp{Room: "attic"})
-	fmt.Println(hall.Key, attic.Key, e.WaitFor(ctx, attic.Revision))
+	fmt.Println(hall.Key, attic.Key, e.WaitForRevision(ctx, attic.Revision))
 	fmt.Println("the first comparison finds it:", errors.As(e.Verify(ctx), new(*engine.InconsistencyError)))
-	fmt.Println("and repairs it:", e.WaitFor(ctx, attic.Revision), e.Verify(ctx))
+	fmt.Println("and repairs it:", e.WaitForRevision(ctx, attic.Revision), e.Verify(ctx))
 	// Output:
 	// hall attic <nil>
 	// the first comparison finds it: true
@@ -290,7 +290,7 @@ func ExampleExpire() {
 	defer e.Close()
 	ctx := context.Background()
 	hall, _ := e.Create(ctx, lamp{Room: "hall"})
-	fmt.Println("the engine catches up:", e.WaitFor(ctx, hall.Revision))
+	fmt.Println("the engine catches up:", e.WaitForRevision(ctx, hall.Revision))
 	<-runs
 	fmt.Println("watches:", storage.Calls(faulty.OpWatch))
 	// Output:
