@@ -274,7 +274,7 @@ func TestClose_AtOnceLeavesNoActor(t *testing.T) {
 	require.NoError(t, err)
 	shared, err := informer.New(informer.Config[Pod]{Source: pods.Source(), Host: pods.Host()})
 	require.NoError(t, err)
-	require.NoError(t, shared.Synced(t.Context()))
+	require.NoError(t, shared.WaitSynced(t.Context()))
 	before := pods.Host().Actors()
 	for range 1000 {
 		c, err := controller.New(controller.Config[Pod]{

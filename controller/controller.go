@@ -145,7 +145,7 @@ func (c *Controller[T]) passed(ctx context.Context) error {
 	last, err := c.informer.Subscribe(func(informer.Notification[T]) {}, informer.HandlerOptions{Name: c.Name()})
 	if err == nil {
 		defer last.Stop(informer.Drop)
-		err = last.Synced(ctx)
+		err = last.WaitSynced(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err

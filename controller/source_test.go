@@ -126,7 +126,7 @@ func TestController_ReportsASourceThatHasReadNothingYet(t *testing.T) {
 		require.Equal(t, map[bool]int{false: 1, true: 1}, by)
 
 		down.Remove()
-		require.NoError(t, c.Informer().Synced(t.Context()))
+		require.NoError(t, c.Informer().WaitSynced(t.Context()))
 		for len(told) > 0 {
 			<-told
 		}

@@ -333,7 +333,7 @@ func TestSource_AnInformerComesBackWhileTheEngineIsDrained(t *testing.T) {
 		require.NoError(t, err)
 		mirror, err := informer.New(informer.Config[pod]{Source: e.Source(), Name: "mirror"})
 		require.NoError(t, err)
-		require.NoError(t, mirror.Synced(t.Context()))
+		require.NoError(t, mirror.WaitSynced(t.Context()))
 		last, err := revisionOf(e.Put(t.Context(), pod{Name: "a"}))
 		require.NoError(t, err)
 		drained := make(chan error, 1)

@@ -177,7 +177,7 @@ func TestWatches_OfEverythingThatWatches(t *testing.T) {
 	inf, err := informer.New(informer.Config[pod]{Source: e.Engine().Source(), Name: "mirror", Host: e.Host()})
 	require.NoError(t, err)
 	defer inf.Close()
-	require.NoError(t, inf.Synced(ctx))
+	require.NoError(t, inf.WaitSynced(ctx))
 	require.Eventually(t, func() bool { return len(e.Engine().Watches()) == 1 }, time.Minute, time.Millisecond)
 	require.Equal(t, "informer mirror", e.Engine().Watches()[0].Name)
 	require.Equal(t, "source", e.Engine().Watches()[0].Consumer)

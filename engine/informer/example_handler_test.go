@@ -49,7 +49,7 @@ func ExampleSharedInformer_AddEventHandler() {
 		AddFunc: func(o *informer.Object[Pod], initial bool) { fmt.Println("added", o.Key, "initial:", initial) },
 	}, informer.HandlerOptions{})
 	must(err)
-	must(h.Synced(ctx))
+	must(h.WaitSynced(ctx))
 	dns, err := e.Create(ctx, Pod{"kube-system", "dns", "n8", "Running"})
 	must(err)
 	must(pods.WaitForRevision(ctx, dns.Revision))
@@ -139,7 +139,7 @@ func ExampleHandlerOptions() {
 		},
 	}, informer.HandlerOptions{Policy: informer.Merge, Buffer: 10})
 	must(err)
-	must(h.Synced(ctx))
+	must(h.WaitSynced(ctx))
 	put := func(phase int) {
 		o, err := e.Put(ctx, Pod{"default", "web", "n7", fmt.Sprint("phase ", phase)})
 		must(err)

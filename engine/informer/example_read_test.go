@@ -203,7 +203,7 @@ func ExampleSharedInformer_Handlers() {
 		fmt.Println(err)
 		return
 	}
-	err = handler.Synced(context.Background())
+	err = handler.WaitSynced(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -223,12 +223,12 @@ func ExampleSharedInformer_Close() {
 }
 
 // An informer is ready for reads once it has its first list.
-func ExampleSharedInformer_Synced() {
+func ExampleSharedInformer_WaitSynced() {
 	e, err := newPods()
 	must(err)
 	pods, err := informer.New(informer.Config[Pod]{Source: e.Source(), Host: e.Host()})
 	must(err)
-	fmt.Println(pods.Synced(context.Background()), pods.HasSynced())
+	fmt.Println(pods.WaitSynced(context.Background()), pods.HasSynced())
 	fmt.Println(pods.Close(), e.Close())
 	// Output:
 	// <nil> true

@@ -94,7 +94,7 @@ func ExampleSharedInformer_ByIndex() {
 		return
 	}
 	defer pods.Close()
-	if err := errors.Join(pods.Synced(ctx), pods.AddIndexers(store.Indexers[Pod]{"node": nodeOf})); err != nil {
+	if err := errors.Join(pods.WaitSynced(ctx), pods.AddIndexers(store.Indexers[Pod]{"node": nodeOf})); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -146,7 +146,7 @@ func ExampleSharedInformer_Subscribe() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(late.Synced(ctx))
+	fmt.Println(late.WaitSynced(ctx))
 	// Output:
 	// ADDED default/web because of a replay
 	// <nil>
@@ -172,7 +172,7 @@ func ExampleAcquire() {
 			return
 		}
 		defer pods.Close() // the last one stops the stream
-		fmt.Println(pods.Synced(ctx))
+		fmt.Println(pods.WaitSynced(ctx))
 	}
 	// Output:
 	// started once
@@ -238,7 +238,7 @@ func ExampleFilteringHandler() {
 		fmt.Println(err)
 		return
 	}
-	if err := running.Synced(ctx); err != nil {
+	if err := running.WaitSynced(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

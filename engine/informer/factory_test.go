@@ -35,7 +35,7 @@ func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
 	require.Equal(t, "pods", first.Name())
 	require.Equal(t, 2, made)
 	require.Equal(t, 2, f.Len())
-	require.NoError(t, first.Synced(t.Context()))
+	require.NoError(t, first.WaitSynced(t.Context()))
 	before := source.WatchCalls()
 
 	require.NoError(t, first.Close())
@@ -46,7 +46,7 @@ func TestFactory_SharesByNameAndCountsLeases(t *testing.T) {
 	require.Equal(t, 1, f.Len())
 
 	again := acquire("pods")
-	require.NoError(t, again.Synced(t.Context()))
+	require.NoError(t, again.WaitSynced(t.Context()))
 	require.Greater(t, source.WatchCalls(), before)
 	require.NoError(t, again.Close())
 	require.NoError(t, other.Close())
@@ -112,10 +112,10 @@ func TestFactory_ReplacesAnInformerThatEnded(t *testing.T) {
 	configure := func() informer.Config[pod] { return informer.Config[pod]{Source: engine.SourceOf[pod](source)} }
 	dead, err := informer.Acquire(f, "pods", configure)
 	require.NoError(t, err)
-	require.ErrorIs(t, dead.Synced(t.Context()), store.ErrUnsupported)
+	require.ErrorIs(t, dead.WaitSynced(t.Context()), store.ErrUnsupported)
 	alive, err := informer.Acquire(f, "pods", configure)
 	require.NoError(t, err)
-	require.NoError(t, alive.Synced(t.Context()))
+	require.NoError(t, alive.WaitSynced(t.Context()))
 	require.NoError(t, dead.Close())
 	require.Equal(t, 1, f.Len())
 	require.NoError(t, alive.Close())

@@ -36,7 +36,7 @@ func TestHandlers_StartWithTheStateAndGoOn(t *testing.T) {
 
 	late, handle := r.subscribe()
 	require.False(t, handle.HasSynced())
-	require.NoError(t, handle.Synced(t.Context()))
+	require.NoError(t, handle.WaitSynced(t.Context()))
 	require.True(t, handle.HasSynced())
 	require.Equal(t, []string{"ADDED a@4 replay", "ADDED b@3 replay"}, late.recorded())
 
@@ -92,7 +92,7 @@ func comeAndGo(t *testing.T, s *informer.SharedInformer[pod], random *rand.Rand)
 		return
 	}
 	if random.IntN(2) == 0 {
-		if err := handle.Synced(context.Background()); err != nil {
+		if err := handle.WaitSynced(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestHandlers_AddedAtAnyTimeAndFromHandlers(t *testing.T) {
 	r.pass(time.Minute)
 	r.put(pod{Name: "b"})
 	r.remove("a")
-	require.NoError(t, added.Synced(t.Context()))
+	require.NoError(t, added.WaitSynced(t.Context()))
 	inner.checkState(t, r.Snapshot())
 }
 
@@ -255,7 +255,7 @@ func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.
 				DeleteFunc: func(gone informer.Deleted[pod]) { lines = append(lines, "delete "+gone.Key) },
 			}), informer.HandlerOptions{Buffer: 1})
 			require.NoError(t, err)
-			require.NoError(t, handle.Synced(t.Context()))
+			require.NoError(t, handle.WaitSynced(t.Context()))
 			for _, p := range []pod{{Name: "a", Node: "n1"}, {Name: "b", Node: "n2"}, {Name: "last", Node: "n1"}} {
 				_, err := source.Add(p)
 				require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestFilteringHandler_ThatIsSlowTellsOfTheEndOfWhatItHasPassedOn(t *testing.
 			}
 			later, err := s.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
 			require.NoError(t, err)
-			require.NoError(t, later.Synced(t.Context()), "what was stored before was queued for the slow one")
+			require.NoError(t, later.WaitSynced(t.Context()), "what was stored before was queued for the slow one")
 			close(open)
 			require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 			require.Equal(t, []string{"add a", "add last", "delete a"}, lines)

@@ -35,7 +35,7 @@ type informerCore interface {
 	close() error
 }
 
-// New starts an informer. It does not block: [SharedInformer.Synced] waits for
+// New starts an informer. It does not block: [SharedInformer.WaitSynced] waits for
 // the first list. Close it when done.
 //
 // Errors: [ErrConfig]; [ErrClosed] if the host is closed.
@@ -140,12 +140,12 @@ func (s *SharedInformer[T]) HasSynced() bool { return s.Revision() > 0 }
 // has ended without: see [SharedInformer.HasSynced].
 func (s *SharedInformer[T]) SyncedSignal() <-chan struct{} { return s.core.syncedSignal() }
 
-// Synced blocks until the first list of the source can be read. For handlers see
-// [Registration.Synced].
+// WaitSynced blocks until the first list of the source can be read. For handlers see
+// [Registration.WaitSynced].
 //
 // Errors: [ErrNotSynced], with ctx's cause if that ended the wait, and with the
 // source's last error as a [*SourceError], or the reason that the informer ended.
-func (s *SharedInformer[T]) Synced(ctx context.Context) error { return s.core.synced(ctx) }
+func (s *SharedInformer[T]) WaitSynced(ctx context.Context) error { return s.core.synced(ctx) }
 
 // Revision returns the revision that can be read; zero before the first list.
 func (s *SharedInformer[T]) Revision() store.Revision { return s.Snapshot().Revision() }

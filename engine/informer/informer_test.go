@@ -122,7 +122,7 @@ func TestInformer_CallsRaceTheStart(t *testing.T) {
 			}
 			indexed := s.AddIndexers(store.Indexers[pod]{name: byNode})
 			_, added := source.Add(pod{Name: name, Node: "n"})
-			synced, removed := handle.Synced(t.Context()), handle.Remove(t.Context(), informer.Drain)
+			synced, removed := handle.WaitSynced(t.Context()), handle.Remove(t.Context(), informer.Drain)
 			if err := errors.Join(indexed, added, synced, removed); err != nil {
 				t.Error(err)
 			}
@@ -257,7 +257,7 @@ func TestSnapshot_ReadersDoNotWaitForTheWriter(t *testing.T) {
 // Every snapshot is the state that the source had at its revision.
 func TestSnapshot_IsOfOneRevision(t *testing.T) {
 	s, source := busy(t, nil)
-	require.NoError(t, s.Synced(t.Context()))
+	require.NoError(t, s.WaitSynced(t.Context()))
 	var writer sync.WaitGroup
 	writer.Go(func() { churn(t, source, 9, 3000, 30) })
 	seen := map[store.Revision]bool{}

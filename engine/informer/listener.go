@@ -200,5 +200,5 @@ func (l *listener) finish() {
 	})
 }
 
-// endStart ends the calls of Synced.
+// endStart ends the calls of WaitSynced.
 func (l *listener) endStart() { l.startedOnce.Do(func() { close(l.started) }) }

@@ -23,7 +23,7 @@ func TestPanic_InTraitsEndsTheInformer(t *testing.T) {
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
 		cfg.Source = engine.SourceOf[pod](traitless{cfg.Source.ListerWatcher.(*enginetest.Source[pod])})
 	})
-	require.ErrorIs(t, r.Synced(t.Context()), usercode.ErrPanic)
+	require.ErrorIs(t, r.WaitSynced(t.Context()), usercode.ErrPanic)
 	require.Equal(t, []error{r.Err()}, r.reported())
 	var failure *informer.SourceError
 	require.ErrorAs(t, r.Err(), &failure)
@@ -38,7 +38,7 @@ func TestPanic_GoexitInOnErrorDoesNotEndTheInformer(t *testing.T) {
 		cfg.OnError = func(error) { once.Do(runtime.Goexit) }
 		cfg.Source.ListerWatcher.(*enginetest.Source[pod]).FailList(1, nil)
 	})
-	require.NoError(t, s.Synced(t.Context()))
+	require.NoError(t, s.WaitSynced(t.Context()))
 	rev, err := source.Add(pod{Name: "a"})
 	require.NoError(t, err)
 	require.NoError(t, s.WaitForRevision(t.Context(), rev))
@@ -57,7 +57,7 @@ func TestPanic_CostsOneNotification(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		r.write(pod{Name: name})
 	}
-	require.NoError(t, handle.Synced(t.Context()), "a panic does not keep it from syncing")
+	require.NoError(t, handle.WaitSynced(t.Context()), "a panic does not keep it from syncing")
 	r.put(pod{Name: "a", N: 1})
 	require.Equal(t, []string{"ADDED a@2 initial", "ADDED c@4 initial", "MODIFIED a@2→5 change"}, poisoned.recorded())
 	require.Len(t, well.recorded(), 4)

@@ -156,12 +156,12 @@ func (r *Registration) HasSynced() bool { return r.core.hasSynced() }
 // has ended before that: see [Registration.HasSynced].
 func (r *Registration) SyncedSignal() <-chan struct{} { return r.core.syncedSignal() }
 
-// Synced blocks until the handler has synced. It must not be called from the
+// WaitSynced blocks until the handler has synced. It must not be called from the
 // handler itself, which it would wait for.
 //
 // Errors: [ErrNotSynced], with ctx's cause if that ended the wait, or with why
 // the handler ended.
-func (r *Registration) Synced(ctx context.Context) error { return r.core.waitSynced(ctx) }
+func (r *Registration) WaitSynced(ctx context.Context) error { return r.core.waitSynced(ctx) }
 
 // Done returns a channel that is closed when the handler is not running and will
 // not be called again.

@@ -30,7 +30,7 @@ func TestRemove_Twice(t *testing.T) {
 	_, handle := r.subscribe()
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	require.NoError(t, handle.Remove(t.Context(), informer.Drop))
-	require.ErrorIs(t, handle.Synced(t.Context()), informer.ErrNotSynced, "it never had the first list")
+	require.ErrorIs(t, handle.WaitSynced(t.Context()), informer.ErrNotSynced, "it never had the first list")
 }
 
 // Handlers may come and go for as long as an informer runs, each with all that its function refers to.
@@ -166,7 +166,7 @@ func TestStop_OfTheInformerEndsHandlersThatDrain(t *testing.T) {
 	draining.Stop(informer.Drain)
 	other, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
 	require.NoError(t, err)
-	require.NoError(t, other.Synced(t.Context()))
+	require.NoError(t, other.WaitSynced(t.Context()))
 	s.Stop()
 	<-other.Done() // so the handlers have been told
 	close(slow.open)

@@ -69,7 +69,7 @@ func TestResync_DoesNotStarveChanges(t *testing.T) {
 		}
 	}, informer.HandlerOptions{Resync: 1})
 	require.NoError(t, err)
-	require.NoError(t, handle.Synced(t.Context()))
+	require.NoError(t, handle.WaitSynced(t.Context()))
 	_, err = source.Modify(pod{Name: "a", N: 1})
 	require.NoError(t, err)
 	<-seen

@@ -241,7 +241,7 @@ func (s *sharedInformer) end(err error) {
 	}
 }
 
-// endFirstList ends the calls of Synced.
+// endFirstList ends the calls of WaitSynced.
 func (s *sharedInformer) endFirstList() { s.firstListOnce.Do(func() { close(s.firstList) }) }
 
 // actorsGone ends the calls of close.

@@ -268,7 +268,7 @@ func TestItemErrors_FailPublishesNoPartOfACommit(t *testing.T) {
 		})
 		close(made)
 		require.ErrorIs(t, <-returned, informer.ErrClosed)
-		require.ErrorIs(t, s.Synced(t.Context()), informer.ErrItem)
+		require.ErrorIs(t, s.WaitSynced(t.Context()), informer.ErrItem)
 		require.Empty(t, s.List(nil))
 	}
 }

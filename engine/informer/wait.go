@@ -19,7 +19,7 @@ import (
 type Syncer interface {
 	Name() string
 	HasSynced() bool
-	Synced(ctx context.Context) error
+	WaitSynced(ctx context.Context) error
 }
 
 // WaitFor blocks until all have synced, or one has ended without. The error is a
@@ -58,7 +58,7 @@ func onDeterministicHost(syncers []Syncer) bool {
 // never syncs ends when there is nothing left to run.
 func waitForEach(ctx context.Context, syncers []Syncer) error {
 	for _, each := range syncers {
-		if err := each.Synced(ctx); err != nil {
+		if err := each.WaitSynced(ctx); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func waitForAll(ctx context.Context, syncers []Syncer) (first error) {
 		go func() {
 			err := usercode.ErrGoexit // unless the call returns
 			defer func() { ended <- err }()
-			if panicked := usercode.Call("Syncer.Synced", "", func() { err = each.Synced(ctx) }); panicked != nil {
+			if panicked := usercode.Call("Syncer.WaitSynced", "", func() { err = each.WaitSynced(ctx) }); panicked != nil {
 				err = panicked
 			}
 		}()
@@ -98,7 +98,7 @@ func laggards(cause error, syncers []Syncer) error {
 		if each.HasSynced() {
 			continue
 		}
-		if err := each.Synced(over); err != nil { // else it has synced just now
+		if err := each.WaitSynced(over); err != nil { // else it has synced just now
 			e.Laggards = append(e.Laggards, Laggard{each.Name(), reasonOf(err)})
 		}
 	}

@@ -73,7 +73,7 @@ func TestSource_ThatListsAndEndsHasBeenRead(t *testing.T) {
 		r.source.FailWatch(1, store.ErrUnsupported)
 		rev := r.write(pod{Name: "a"})
 		require.NoError(t, r.WaitForRevision(t.Context(), rev), "seed %d", seed)
-		require.NoError(t, r.Synced(t.Context()))
+		require.NoError(t, r.WaitSynced(t.Context()))
 		require.ErrorIs(t, r.Err(), store.ErrUnsupported)
 		require.Equal(t, []bool{true}, synced)
 	}
@@ -85,7 +85,7 @@ func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	r.pass(10 * time.Second)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errGaveUp)
-	err := r.Synced(ctx)
+	err := r.WaitSynced(ctx)
 	require.ErrorIs(t, err, informer.ErrNotSynced)
 	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad, "the last error of the source")
@@ -93,7 +93,7 @@ func TestSynced_SaysWhyTheSourceDoesNotSync(t *testing.T) {
 	require.ErrorIs(t, err, errGaveUp)
 	require.ErrorIs(t, err, errBad)
 	_, handle := r.subscribe()
-	require.ErrorIs(t, handle.Synced(ctx), errBad, "a handler waits for the same list")
+	require.ErrorIs(t, handle.WaitSynced(ctx), errBad, "a handler waits for the same list")
 }
 
 var errGaveUp = errors.New("gave up")
@@ -117,7 +117,7 @@ func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
 		require.Equal(t, 1, source.ResetWatches(store.ErrClosed))
 		time.Sleep(time.Minute)
 		require.Equal(t, uint64(1), s.Stats().Source.Errors)
-		for _, err := range []error{handle.Synced(over), s.WaitForRevision(over, 100)} {
+		for _, err := range []error{handle.WaitSynced(over), s.WaitForRevision(over, 100)} {
 			require.ErrorIs(t, err, errGaveUp)
 			require.NotErrorIs(t, err, informer.ErrSource)
 		}
@@ -125,7 +125,7 @@ func TestSynced_NamesNoErrorThatIsNotWhyItWaits(t *testing.T) {
 		source.ResetWatches(nil)
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, s.WaitForRevision(over, 100), errBad)
-		require.NotErrorIs(t, handle.Synced(over), informer.ErrSource, "it waits for the handler")
+		require.NotErrorIs(t, handle.WaitSynced(over), informer.ErrSource, "it waits for the handler")
 
 		close(stuck.open)
 		require.NoError(t, s.Close())
@@ -140,7 +140,7 @@ func TestWaitForRevision_NamesNoErrorThatIsOver(t *testing.T) {
 		source.FailList(1, errBad)
 		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](unwatched{source})})
 		require.NoError(t, err)
-		require.NoError(t, s.Synced(t.Context()))
+		require.NoError(t, s.WaitSynced(t.Context()))
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errGaveUp)
 		defer cancel()
 		err = s.WaitForRevision(ctx, 100)
@@ -165,7 +165,7 @@ func TestWaitForRevision_EndsAtItsOwnRevision(t *testing.T) {
 		source := enginetest.NewSource(podConfig())
 		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source)})
 		require.NoError(t, err)
-		require.NoError(t, s.Synced(t.Context()))
+		require.NoError(t, s.WaitSynced(t.Context()))
 		now := s.Revision()
 		reached := make(chan store.Revision, 4)
 		for _, ahead := range []store.Revision{2, 1, 4, 3} {
@@ -192,14 +192,14 @@ func TestSynced_EndsIfTheSourceNeverWillSync(t *testing.T) {
 	r := newFixture(t, nil)
 	r.source.FailList(1000, store.ErrUnsupported)
 	_, handle := r.subscribe()
-	err := r.Synced(t.Context())
+	err := r.WaitSynced(t.Context())
 	require.ErrorIs(t, err, informer.ErrNotSynced)
 	require.ErrorIs(t, err, store.ErrUnsupported)
 	var failure *informer.SourceError
 	require.ErrorAs(t, r.Err(), &failure)
 	require.True(t, failure.Final)
 	require.False(t, handle.HasSynced())
-	err = handle.Synced(t.Context())
+	err = handle.WaitSynced(t.Context())
 	require.ErrorIs(t, err, informer.ErrNotSynced)
 	require.NotErrorIs(t, err, engine.ErrIdle, "it ends, too")
 	<-handle.Done()
@@ -284,15 +284,15 @@ func TestWaitFor_EndsWithTheFirstThatEnds(t *testing.T) {
 // lateSyncer has synced just when it was given up.
 type lateSyncer struct{}
 
-func (lateSyncer) Name() string                     { return "late" }
-func (lateSyncer) HasSynced() bool                  { return true }
-func (lateSyncer) Synced(ctx context.Context) error { return context.Cause(ctx) }
+func (lateSyncer) Name() string                         { return "late" }
+func (lateSyncer) HasSynced() bool                      { return true }
+func (lateSyncer) WaitSynced(ctx context.Context) error { return context.Cause(ctx) }
 
 // laterSyncer has synced after it was asked whether it has.
 type laterSyncer struct{ lateSyncer }
 
 func (laterSyncer) HasSynced() bool { return false }
-func (laterSyncer) Synced(ctx context.Context) error {
+func (laterSyncer) WaitSynced(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errGaveUp) {
 		return errGaveUp
 	}
@@ -310,14 +310,14 @@ func TestWaitFor_HasNoErrorIfAllHaveSyncedAtLast(t *testing.T) {
 type exitingSyncer struct{ lateSyncer }
 
 func (exitingSyncer) HasSynced() bool { return false }
-func (exitingSyncer) Synced(ctx context.Context) error {
+func (exitingSyncer) WaitSynced(ctx context.Context) error {
 	if ctx.Err() == nil {
 		runtime.Goexit()
 	}
 	return context.Cause(ctx)
 }
 
-// Synced may be the user's, and call runtime.Goexit.
+// WaitSynced may be the user's, and call runtime.Goexit.
 func TestWaitFor_EndsWithASyncerThatEndsTheGoroutine(t *testing.T) {
 	s, _ := busy(t, nil)
 	err := informer.WaitFor(t.Context(), s, exitingSyncer{})
@@ -334,13 +334,13 @@ type alone struct {
 
 func (a alone) Name() string { return a.SharedInformer.Name() }
 
-func (a alone) Synced(ctx context.Context) error {
+func (a alone) WaitSynced(ctx context.Context) error {
 	defer a.waits.Add(-1)
 	if a.waits.Add(1) > 1 {
 		a.Error("two goroutines wait")
 	}
 	time.Sleep(time.Second) // of virtual time, in which another could begin
-	return a.SharedInformer.Synced(ctx)
+	return a.SharedInformer.WaitSynced(ctx)
 }
 
 // Only one goroutine may run a deterministic host.
@@ -364,11 +364,11 @@ func TestSynced_OfAHandlerWaitsForItsReturn(t *testing.T) {
 	require.True(t, s.HasSynced())
 	require.False(t, handle.HasSynced(), "the handler has not returned")
 	close(stuck.open)
-	require.NoError(t, handle.Synced(t.Context()))
+	require.NoError(t, handle.WaitSynced(t.Context()))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, handle.Synced(over), "it has synced")
-	require.NoError(t, s.Synced(over))
+	require.NoError(t, handle.WaitSynced(over), "it has synced")
+	require.NoError(t, s.WaitSynced(over))
 
 	empty, err := s.Subscribe(func(informer.Notification[pod]) {}, informer.HandlerOptions{})
 	require.NoError(t, err)
@@ -379,7 +379,7 @@ func TestSynced_OfAHandlerThatPanics(t *testing.T) {
 	r := newFixture(t, nil)
 	r.write(pod{Name: "a"})
 	handle := r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { panic("always") }})
-	require.NoError(t, handle.Synced(t.Context()))
+	require.NoError(t, handle.WaitSynced(t.Context()))
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
 }
 
@@ -393,7 +393,7 @@ func TestWaitForRevision_AsksTheSourceForProgress(t *testing.T) {
 		source.lost.Store(2)
 		s, err := informer.New(informer.Config[pod]{Source: engine.SourceOf[pod](source), Prefix: "a"})
 		require.NoError(t, err)
-		require.NoError(t, s.Synced(ctx))
+		require.NoError(t, s.WaitSynced(ctx))
 		rev, err := source.Add(pod{Name: "b"})
 		require.NoError(t, err)
 		require.NoError(t, s.WaitForRevision(ctx, rev))

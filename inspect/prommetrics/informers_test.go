@@ -60,7 +60,7 @@ func mirrorOf(t *testing.T, pods *engine.Engine[pod], name string) *informer.Sha
 	mirror, err := informer.New(informer.Config[pod]{Source: pods.Source(), Name: name})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, mirror.Close()) })
-	require.NoError(t, mirror.Synced(t.Context()))
+	require.NoError(t, mirror.WaitSynced(t.Context()))
 	for mirror.Stats().Source.Lists == 0 { // the Reflector publishes its figures after its turn
 		runtime.Gosched()
 	}
@@ -183,7 +183,7 @@ func TestInformers_OfOneNameShowTheSlowestHandlerOfAll(t *testing.T) {
 		var err error
 		handler, err = mirror.Subscribe(h.handle, informer.HandlerOptions{Name: h.name})
 		require.NoError(t, err)
-		require.NoError(t, handler.Synced(t.Context()))
+		require.NoError(t, handler.WaitSynced(t.Context()))
 		metrics.ObserveInformer(mirror)
 	}
 	for _, name := range []string{"a", "b", "c"} {

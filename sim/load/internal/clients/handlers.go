@@ -131,7 +131,7 @@ func (c *handlerClient) finish(ctx context.Context) error {
 		return err
 	}
 	for {
-		err := errors.Join(c.handle.Synced(ctx), c.handle.Remove(ctx, informer.Drain))
+		err := errors.Join(c.handle.WaitSynced(ctx), c.handle.Remove(ctx, informer.Drain))
 		if err != nil || !c.disconnecting && !c.breaks.Due(1) {
 			return err
 		}

@@ -88,7 +88,7 @@ func (g *Group) start(cfg *Config, n int) error {
 // Sync waits until the informers have the initial objects.
 func (g *Group) Sync(ctx context.Context) error {
 	for _, inf := range g.informers {
-		if err := inf.Synced(ctx); err != nil && ctx.Err() == nil {
+		if err := inf.WaitSynced(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("waiting for informers %s: %w", g.Spec.Name, err)
 		}
 	}
