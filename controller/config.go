@@ -49,12 +49,12 @@ type Config[T any] struct {
 	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
 	// while more than ten keys a second fail. A change of the object does not wait for that,
 	// also one that Reconcile has made: to pause after such a write, keep the pause in the
-	// object, and return it as Result.After.
+	// object, and return it as Result.RequeueAfter.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up;
 	// zero means that it is never given up. A key that was given up is reconciled again
 	// when it changes, at the next Resync, and when a delay is over that began before: of
-	// an earlier failure, of Result.After, or of EnqueueAfter. The count is in memory alone,
+	// an earlier failure, of Result.RequeueAfter, or of EnqueueAfter. The count is in memory alone,
 	// and Reconcile does not get it: to store that an object has failed, count in the object.
 	// The package's example of jobs does both.
 	MaxAttempts int
@@ -75,10 +75,10 @@ type Config[T any] struct {
 
 // Result says what follows a successful call. The zero value means nothing.
 type Result struct {
-	// After is the delay until the key is reconciled again, even without a change; zero
+	// RequeueAfter is the delay until the key is reconciled again, even without a change; zero
 	// means only after a change. An earlier delay of the key is not taken back: the key is
 	// reconciled when the first of them is over.
-	After time.Duration
+	RequeueAfter time.Duration
 }
 
 // validate returns an [*engine.ConfigError] for the first field that is wrong.

@@ -230,7 +230,7 @@ func TestController_ComesBackWhenAsked(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) { c.Resync = time.Hour })
 	f.reconcile = func(string) (controller.Result, error) {
 		if len(f.calls) == 1 {
-			return controller.Result{After: time.Minute}, nil
+			return controller.Result{RequeueAfter: time.Minute}, nil
 		}
 		return controller.Result{}, nil
 	}
@@ -250,7 +250,7 @@ func TestController_ComesBackWhenAsked(t *testing.T) {
 
 func TestController_TakesNoDelayBack(t *testing.T) {
 	f := newFixture(t, nil)
-	f.reconcile = func(string) (controller.Result, error) { return controller.Result{After: 10 * time.Second}, nil }
+	f.reconcile = func(string) (controller.Result, error) { return controller.Result{RequeueAfter: 10 * time.Second}, nil }
 	f.put("a", "1")
 	require.Equal(t, []string{"ns/a 1 0s"}, f.called())
 	require.Empty(t, f.pass(5*time.Second))

@@ -155,7 +155,7 @@ func (c *core) reconcile(key string) {
 	defer func() {
 		c.returned(key)
 		err := c.finish(key, result, err)
-		c.measure(began, Call{Key: key, After: result.After, Err: err})
+		c.measure(began, Call{Key: key, RequeueAfter: result.RequeueAfter, Err: err})
 	}()
 	began = c.now()
 	failed := usercode.Call("Reconcile", key, func() { result, err = c.cfg.reconcile(c.life, key) })
@@ -182,8 +182,8 @@ func (c *core) finish(key string, result Result, err error) error {
 	switch {
 	case err == nil:
 		c.reconciled.Add(1)
-		if result.After > 0 {
-			_ = c.queue.AddAfter(key, result.After)
+		if result.RequeueAfter > 0 {
+			_ = c.queue.AddAfter(key, result.RequeueAfter)
 		}
 		c.forget(key)
 		return nil

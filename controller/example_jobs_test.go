@@ -29,7 +29,7 @@ func runner(jobs *engine.Engine[Job], work func(context.Context, Job) error) (*c
 			}
 			now := jobs.Host().Clock().Now()
 			if pause := job.Value.NotBefore.Sub(now); pause > 0 {
-				return controller.Result{After: pause}, nil
+				return controller.Result{RequeueAfter: pause}, nil
 			}
 			next := job.Value
 			next.Attempts++

@@ -55,7 +55,7 @@ func TestController_ExitOfTheGoroutineInOnErrorOrTheLimiter(t *testing.T) {
 						case 1:
 							return controller.Result{}, errBroken
 						case 2:
-							return controller.Result{After: time.Minute}, nil
+							return controller.Result{RequeueAfter: time.Minute}, nil
 						}
 						return controller.Result{}, nil
 					},

@@ -21,7 +21,7 @@ type Metrics interface {
 	// Waited is called when a worker takes a key, with how long that was queued.
 	Waited(controller string, waited time.Duration)
 	// Delayed is called for each key that is to be queued after a delay: after a failed call,
-	// by Result.After, or by EnqueueAfter.
+	// by Result.RequeueAfter, or by EnqueueAfter.
 	Delayed(controller string)
 	// Reconciled is called for each call of Reconcile that has returned, unless the limiter or OnError ends the
 	// goroutine after it.
@@ -33,8 +33,8 @@ type Call struct {
 	Key string
 	// Took is how long it took, by the host's clock.
 	Took time.Duration
-	// After is that of its Result.
-	After time.Duration
+	// RequeueAfter is that of its Result.
+	RequeueAfter time.Duration
 	// Err is nil if the call succeeded, a [*ReconcileError] if it failed, and [ErrClosed] if it
 	// was ended by Close.
 	Err error

@@ -47,7 +47,7 @@ func (n *notes) Waited(controller string, waited time.Duration) {
 }
 
 func (n *notes) Reconciled(controller string, call Call) {
-	n.note("reconciled", controller, " ", call.Key, " ", call.Took, " ", call.After, " ", call.Err)
+	n.note("reconciled", controller, " ", call.Key, " ", call.Took, " ", call.RequeueAfter, " ", call.Err)
 }
 
 type Call = controller.Call
@@ -68,7 +68,7 @@ func TestMetrics_TellWhatBecomesOfAKey(t *testing.T) {
 	f := newFixture(t, func(c *controller.Config[Pod]) { c.Metrics, c.MaxAttempts = n, 2 })
 	f.reconcile = func(string) (controller.Result, error) {
 		f.clock.Advance(3 * time.Second)
-		return controller.Result{After: time.Minute}, nil
+		return controller.Result{RequeueAfter: time.Minute}, nil
 	}
 	f.put("a", "new")
 	f.called()

@@ -194,7 +194,7 @@ func result(call controller.Call) string {
 		return failed
 	case call.Err != nil:
 		return ended
-	case call.After > 0:
+	case call.RequeueAfter > 0:
 		return again
 	}
 	return succeeded

@@ -136,7 +136,7 @@ func TestMetrics_CountTheCallsByResult(t *testing.T) {
 		case "panics":
 			panic("broken")
 		case "again":
-			return controller.Result{After: 24 * time.Hour}, nil
+			return controller.Result{RequeueAfter: 24 * time.Hour}, nil
 		}
 		return controller.Result{}, nil
 	})

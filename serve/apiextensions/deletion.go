@@ -23,7 +23,7 @@ func (d *Definitions) finish(ctx context.Context, o *object) (controller.Result,
 		return controller.Result{}, err
 	}
 	if again, err := d.empty(ctx, o, k); err != nil || again > 0 {
-		return controller.Result{After: again}, err
+		return controller.Result{RequeueAfter: again}, err
 	}
 	var unclosed error
 	if k != nil {

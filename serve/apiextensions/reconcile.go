@@ -24,7 +24,7 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 	case errors.Is(err, errGone):
 		return controller.Result{}, nil // the controller learns of that, too
 	case errors.Is(err, errDisputed):
-		return controller.Result{After: rewriteAfter}, nil
+		return controller.Result{RequeueAfter: rewriteAfter}, nil
 	}
 	return result, err
 }
@@ -35,10 +35,10 @@ func (d *Definitions) reconcile(ctx context.Context, name string, _ *engine.Obje
 func (d *Definitions) reconcileStored(ctx context.Context, o *object) (controller.Result, error) {
 	unserved := d.follow(ctx, o.GetName(), o)
 	if !isDeleting(o) || errors.Is(unserved, errGone) || errors.Is(unserved, errDisputed) {
-		return controller.Result{After: d.refused[o.GetName()].again}, unserved
+		return controller.Result{RequeueAfter: d.refused[o.GetName()].again}, unserved
 	}
 	result, err := d.finish(ctx, o)
-	if err != nil || result.After > continueAfter {
+	if err != nil || result.RequeueAfter > continueAfter {
 		err = errors.Join(unserved, err)
 	}
 	return result, err
