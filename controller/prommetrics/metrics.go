@@ -15,16 +15,16 @@ import (
 
 // Options configures [New]. The zero value means the defaults.
 type Options struct {
-	// Durations are the bounds of the histogram of how long calls of Reconcile take, in seconds
+	// Buckets are the bounds of the histogram of how long calls of Reconcile take, in seconds
 	// and in any order; none means those of controller-runtime, from 5 ms to 60 s.
-	Durations []float64
+	Buckets []float64
 }
 
 // withDefaults returns o with defaults for what was left out, and the bounds in order, each once.
 func (o Options) withDefaults() Options {
-	o.Durations = prom.Ascending(o.Durations)
-	if len(o.Durations) == 0 {
-		o.Durations = []float64{
+	o.Buckets = prom.Ascending(o.Buckets)
+	if len(o.Buckets) == 0 {
+		o.Buckets = []float64{
 			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
 			1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 		}
@@ -83,7 +83,7 @@ func New(options Options) *Metrics {
 		errors:    prom.Counters("controller_runtime_reconcile_errors_total", "Calls of Reconcile that failed, those that panicked among them.", perController...),
 		panics:    prom.Counters("controller_runtime_reconcile_panics_total", "Calls of Reconcile that panicked.", perController...),
 		givenUp:   prom.Counters("controller_runtime_terminal_reconcile_errors_total", "Failed calls after which the key was given up.", perController...),
-		durations: prom.Histograms("controller_runtime_reconcile_time_seconds", "How long calls of Reconcile take.", options.Durations, perController...),
+		durations: prom.Histograms("controller_runtime_reconcile_time_seconds", "How long calls of Reconcile take.", options.Buckets, perController...),
 		queued:    prom.Counters("workqueue_adds_total", "Keys that were added to those to be reconciled.", perQueue...),
 		delayed:   prom.Counters("workqueue_retries_total", "Keys that were to be added after a delay.", perQueue...),
 		waits:     prom.Histograms("workqueue_queue_duration_seconds", "How long keys are queued until a worker takes them.", queueTimes, perQueue...),

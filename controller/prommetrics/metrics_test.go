@@ -92,7 +92,7 @@ func newFixture(t *testing.T) *fixture {
 		require.NoError(t, pods.Close())
 		require.NoError(t, host.Close())
 	})
-	return &fixture{t, clock, pods, prommetrics.New(prommetrics.Options{Durations: []float64{10, 1, 10}})}
+	return &fixture{t, clock, pods, prommetrics.New(prommetrics.Options{Buckets: []float64{10, 1, 10}})}
 }
 
 // controller starts a controller, which calls reconcile with each key.

@@ -19,9 +19,9 @@ const component = "apiserver"
 
 // Options configures [New]. The zero value means the defaults.
 type Options struct {
-	// Durations are the bounds of the histograms of durations, in seconds and in any order;
+	// Buckets are the bounds of the histograms of durations, in seconds and in any order;
 	// none means those of the API server, from 5 ms to 60 s.
-	Durations []float64
+	Buckets []float64
 }
 
 // Metrics is a [prometheus.Collector] of servers, and their [serve.Metrics]. All methods
@@ -71,16 +71,16 @@ var (
 
 // New returns metrics without a server; see [Metrics.Observe].
 func New(options Options) *Metrics {
-	if len(options.Durations) == 0 {
-		options.Durations = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+	if len(options.Buckets) == 0 {
+		options.Buckets = []float64{0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 	}
 	m := &Metrics{
 		requests: prom.Counters("apiserver_request_total", "Requests, watches when they have ended.",
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component", "code"),
-		durations: prom.Histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", prom.Ascending(options.Durations),
+		durations: prom.Histograms("apiserver_request_duration_seconds", "How long requests were served, watches not among them.", prom.Ascending(options.Buckets),
 			"verb", "dry_run", "group", "version", "resource", "subresource", "scope", "component"),
 		latencies: prom.Histograms("apiserver_request_sli_duration_seconds", "How long requests were served, for objectives of latency: without dry runs, and without time in queues, of which there are none.",
-			slices.DeleteFunc(prom.Ascending(options.Durations), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
+			slices.DeleteFunc(prom.Ascending(options.Buckets), func(bound float64) bool { return bound < shortestLatency }), byVerb...),
 		responseSizes: prom.Histograms("apiserver_response_sizes", "Bytes of the answers to reads, watches not among them.", prometheus.ExponentialBuckets(1000, 10, 7), byVerb...),
 		bodySizes: prom.Histograms("apiserver_request_body_size_bytes", "Bytes of the bodies of requests that have one.",
 			prometheus.LinearBuckets(50_000, 100_000, 31), "group", "resource", "verb"),
@@ -92,7 +92,7 @@ func New(options Options) *Metrics {
 		eventSizes:   prom.Histograms("apiserver_watch_events_sizes", "Bytes of events that watches were sent.", prometheus.ExponentialBuckets(1024, 2, 8), byResource...),
 		eventBytes:   prom.Counters("watchmill_watch_sent_bytes_total", "Bytes of events that watches were sent.", byResource...),
 		synced: prom.Histograms("apiserver_watch_list_duration_seconds", "From the request of a watch to the end of its initial state.",
-			prom.Ascending(options.Durations, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
+			prom.Ascending(options.Buckets, 90, 120, 180, 300), append(slices.Clone(byResource), "scope")...),
 		writeStalls: prom.Histograms("watchmill_write_stall_seconds", "How long watches waited for their connections, by flush.", stallBounds, byResource...),
 		past:        make([]float64, len(figures)),
 		seen:        map[kind]bool{},

@@ -215,7 +215,7 @@ func TestMetrics_DurationsAndLatencies(t *testing.T) {
 
 // Bounds in any order are taken, also such as the histogram of initial states has already.
 func TestMetrics_TakeBoundsInAnyOrder(t *testing.T) {
-	metrics := prommetrics.New(prommetrics.Options{Durations: []float64{120, 1, 600, 1}})
+	metrics := prommetrics.New(prommetrics.Options{Buckets: []float64{120, 1, 600, 1}})
 	of := prometheus.NewPedanticRegistry()
 	require.NoError(t, of.Register(metrics))
 	metrics.Served(serve.Measured{Endpoint: serve.Endpoint{Verb: "GET"}, Code: 200})
