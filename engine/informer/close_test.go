@@ -114,7 +114,7 @@ func TestClose_FromAHandlerNamesNoneThatIsIdle(t *testing.T) {
 	r.put(pod{Name: "a"})
 	var running *informer.CloseError
 	require.ErrorAs(t, failed, &running)
-	require.Equal(t, []string{"closing"}, running.Running)
+	require.Equal(t, []string{"closing"}, running.Handlers)
 }
 
 func TestClose_FromAFunctionOfTheConfigurationSaysSo(t *testing.T) {
@@ -214,6 +214,7 @@ func TestClose_NamesTheHandlerThatDoesNotReturn(t *testing.T) {
 
 	err = s.Close()
 	require.ErrorIs(t, err, informer.ErrStillRunning)
+	require.ErrorIs(t, err, engine.ErrStillRunning, "as that of engines, object caches and controllers is")
 	require.ErrorContains(t, err, "stuck")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	close(stuck.open)

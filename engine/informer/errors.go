@@ -26,7 +26,7 @@ var (
 	// ErrStillRunning: Close returned before the handlers had ended, since it timed out
 	// or was called from a handler or a function of the configuration. The error is a
 	// [*CloseError].
-	ErrStillRunning = errors.New("handlers are still running")
+	ErrStillRunning = engine.ErrStillRunning
 )
 
 // Errors passed to Config.OnError. Match them with errors.Is.
@@ -198,18 +198,18 @@ func (e *NotSyncedError) Unwrap() []error {
 // function of the configuration.
 type CloseError struct {
 	Informer string
-	// Running are the names of the handlers, in the order in which they were added;
+	// Handlers are the names of those handlers, in the order in which they were added;
 	// there may be none if a function of the configuration has called Close.
-	Running []string
+	Handlers []string
 	// Cause is why waiting ended.
 	Cause error
 }
 
 func (e *CloseError) Error() string {
-	if len(e.Running) == 0 {
+	if len(e.Handlers) == 0 {
 		return fmt.Sprintf("close informer %s: %v", e.Informer, e.Cause)
 	}
-	return fmt.Sprintf("close informer %s: handlers are still running: %s: %v", e.Informer, strings.Join(e.Running, ", "), e.Cause)
+	return fmt.Sprintf("close informer %s: handlers are still running: %s: %v", e.Informer, strings.Join(e.Handlers, ", "), e.Cause)
 }
 
 // Is makes errors.Is(err, ErrStillRunning) true.

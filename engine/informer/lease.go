@@ -136,7 +136,7 @@ func (s *share) closeError(handlers []*Registration, cause error) error {
 	e := &CloseError{Informer: s.shared.informer.name(), Cause: cause}
 	for _, h := range handlers {
 		if h.core.isRunning() {
-			e.Running = append(e.Running, h.Name())
+			e.Handlers = append(e.Handlers, h.Name())
 		}
 	}
 	return e

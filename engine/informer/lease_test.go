@@ -132,7 +132,7 @@ func TestLease_CloseFromItsHandlerNamesNoneThatIsIdle(t *testing.T) {
 	r.executor.Run()
 	var running *informer.CloseError
 	require.ErrorAs(t, failed, &running)
-	require.Equal(t, []string{"closing"}, running.Running)
+	require.Equal(t, []string{"closing"}, running.Handlers)
 	require.NoError(t, second.Close())
 	require.NoError(t, source.Close())
 }

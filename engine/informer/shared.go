@@ -258,13 +258,13 @@ func (s *sharedInformer) close() error {
 	s.actor.Stop()
 	if actors.InTurn() {
 		s.ownHost.CloseAfter(s.stopped)
-		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: engine.ErrInHandler}
+		return &CloseError{Informer: s.cfg.name, Handlers: s.runningHandlers(), Cause: engine.ErrInHandler}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.host.CloseTimeout())
 	defer cancel()
 	if err := s.host.Await(ctx, s.stopped); err != nil {
 		s.ownHost.CloseAfter(s.stopped)
-		return &CloseError{Informer: s.cfg.name, Running: s.runningHandlers(), Cause: err}
+		return &CloseError{Informer: s.cfg.name, Handlers: s.runningHandlers(), Cause: err}
 	}
 	return s.ownHost.Close()
 }
