@@ -121,7 +121,7 @@ func ExampleHost_Await() {
 }
 
 // Why watches ended can be read after the engine was closed, too; the newest end is the first.
-func ExampleRunning_Ends() {
+func ExampleView_Ends() {
 	ctx := context.Background()
 	cfg, _, closeHost := simulated(nil)
 	defer closeHost()
@@ -143,7 +143,7 @@ func ExampleRunning_Ends() {
 }
 
 // Two engines of one name are shown apart by what identifies them.
-func ExampleRunning_ID() {
+func ExampleView_ID() {
 	cfg, _, closeHost := simulated(nil)
 	defer closeHost()
 	for range 2 {

@@ -113,7 +113,7 @@ func (f *fixture) heal() {
 
 // batchesOf makes watches of storage hand out at most that many events at once.
 func batchesOf(most int) faulty.Action {
-	return faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = min(c.Max, most) })
+	return faulty.Before(func(_ context.Context, c *faulty.Call) { c.Limit = min(c.Limit, most) })
 }
 
 // put writes the key with another value than ever before, and lets the engine

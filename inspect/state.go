@@ -169,7 +169,7 @@ func controllerState(c controller.Observed) Controller {
 	}
 }
 
-func engineState(r engine.Running, now time.Time) Engine {
+func engineState(r engine.View, now time.Time) Engine {
 	stats, window := r.Stats(), r.Window()
 	e := Engine{
 		Name: r.Name(), Cached: r.Cached(), Ready: stats.Ready, Ended: stats.Ended,

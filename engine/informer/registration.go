@@ -58,8 +58,8 @@ func (p Policy) String() string {
 type PanicPolicy uint8
 
 const (
-	// GoOn continues with the next notification.
-	GoOn PanicPolicy = iota
+	// Continue continues with the next notification.
+	Continue PanicPolicy = iota
 	// EndHandler removes the handler.
 	EndHandler
 )
@@ -92,7 +92,7 @@ func (o *HandlerOptions) validate() error {
 	case o.Resync < 0:
 		return &engine.ConfigError{Field: "HandlerOptions.Resync", Problem: "is negative; give a period, or zero for none"}
 	case o.OnPanic > EndHandler:
-		return &engine.ConfigError{Field: "HandlerOptions.OnPanic", Problem: fmt.Sprintf("is %d; give GoOn or EndHandler", o.OnPanic)}
+		return &engine.ConfigError{Field: "HandlerOptions.OnPanic", Problem: fmt.Sprintf("is %d; give Continue or EndHandler", o.OnPanic)}
 	}
 	return nil
 }

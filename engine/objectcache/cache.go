@@ -215,9 +215,9 @@ type Stats struct {
 	// cache holds: those with references, and those whose Reflector is stopping
 	// because they have none any more. Both are 0 once the cache is closed.
 	References, Keys int
-	// Synced is how many keys can be read without waiting, Frozen how many of these
+	// Synced is how many keys can be read without waiting, Immutable how many of these
 	// are immutable objects that are no longer followed.
-	Synced, Frozen int
+	Synced, Immutable int
 	// Idle is how many keys are referenced but not followed until the next Get.
 	Idle int
 	// Reflectors is how many there are, including those that are stopping: never
@@ -252,7 +252,7 @@ func (s *Stats) add(refs int, p phase) {
 	s.References += refs
 	switch p {
 	case frozen:
-		s.Frozen++
+		s.Immutable++
 		s.Synced++
 	case live:
 		s.Synced++

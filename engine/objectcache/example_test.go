@@ -47,7 +47,7 @@ func ExampleCache() {
 		}
 		fmt.Println(object.Key, object.Value.Data)
 	}
-	fmt.Println(cache.Stats().Frozen, "immutable")
+	fmt.Println(cache.Stats().Immutable, "immutable")
 	// Output:
 	// default/ca MIIB…
 	// object "default/token": not found

@@ -95,7 +95,7 @@ func TestProperty_TenThousandReferencesOverAThousandKeys(t *testing.T) {
 	w.checkKeys()
 	require.Greater(t, w.read, references/4, "too few reads were answered to say anything")
 	require.Greater(t, w.refs, 1000)
-	require.NotZero(t, w.cache.Stats().Frozen)
+	require.NotZero(t, w.cache.Stats().Immutable)
 	require.NotZero(t, w.cache.Stats().Idle)
 }
 
@@ -321,7 +321,7 @@ func (w *world) checkKeys() {
 			watched = append(watched, key)
 		case kept:
 			want.Synced++
-			want.Frozen++
+			want.Immutable++
 		case idle:
 			want.Idle++
 		}

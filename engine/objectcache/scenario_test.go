@@ -108,8 +108,8 @@ func (s *scenario) following() string {
 	if n := stats.Reflectors - len(watched); n > 0 {
 		text += fmt.Sprintf(", trying %d", n)
 	}
-	if stats.Frozen > 0 {
-		text += fmt.Sprintf(", immutable %d", stats.Frozen)
+	if stats.Immutable > 0 {
+		text += fmt.Sprintf(", immutable %d", stats.Immutable)
 	}
 	if stats.Idle > 0 {
 		text += fmt.Sprintf(", idle %d", stats.Idle)

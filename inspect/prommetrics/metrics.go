@@ -160,19 +160,19 @@ func (m *Metrics) measured() []prometheus.Collector {
 type figure struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(engine.Running, *engine.Stats) float64
+	of   func(engine.View, *engine.Stats) float64
 }
 
 var perEngine = []string{"group", "resource"}
 
 func counter(name, help string, of func(*engine.Stats) uint64) figure {
 	return figure{prometheus.NewDesc(name, help, perEngine, nil), prometheus.CounterValue,
-		func(_ engine.Running, s *engine.Stats) float64 { return float64(of(s)) }}
+		func(_ engine.View, s *engine.Stats) float64 { return float64(of(s)) }}
 }
 
 func gauge(name, help string, of func(*engine.Stats) float64) figure {
 	return figure{prometheus.NewDesc(name, help, perEngine, nil), prometheus.GaugeValue,
-		func(_ engine.Running, s *engine.Stats) float64 { return of(s) }}
+		func(_ engine.View, s *engine.Stats) float64 { return of(s) }}
 }
 
 var figures = []figure{
@@ -201,7 +201,7 @@ var figures = []figure{
 	counter("watchmill_source_errors_total", "Errors of the backend that the Reflector has met.", func(s *engine.Stats) uint64 { return s.Source.Errors }),
 }
 
-func capacity(r engine.Running, _ *engine.Stats) float64 {
+func capacity(r engine.View, _ *engine.Stats) float64 {
 	return float64(r.Window().MaxEvents)
 }
 
@@ -243,7 +243,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	hosts := m.hosts
 	m.mu.Unlock()
-	var running []engine.Running
+	var running []engine.View
 	for _, h := range hosts {
 		running = append(running, h.Engines()...)
 	}
@@ -261,7 +261,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 
 // collectContained collects one engine. A panic of the user's, in Options.Resource or the
 // clock, becomes an error of the scrape: it could end the process.
-func (m *Metrics) collectContained(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
+func (m *Metrics) collectContained(to chan<- prometheus.Metric, r engine.View, used map[series]bool) {
 	if err := usercode.Call("collecting metrics", r.Name(), func() { m.collect(to, r, used) }); err != nil {
 		to <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 	}
@@ -272,12 +272,12 @@ type series struct{ group, resource string }
 
 // claim are the labels that an engine has unless another has them already.
 type claim struct {
-	engine engine.Running
+	engine engine.View
 	labels series
 }
 
 // dropEnded makes the labels of engines that have ended free for others.
-func (m *Metrics) dropEnded(running []engine.Running) {
+func (m *Metrics) dropEnded(running []engine.View) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.shown, func(by claim, _ series) bool { return !slices.Contains(running, by.engine) })
@@ -285,7 +285,7 @@ func (m *Metrics) dropEnded(running []engine.Running) {
 
 // labelsOf returns the labels by which an engine is shown. If several would have the same, a
 // number after the resource distinguishes them.
-func (m *Metrics) labelsOf(r engine.Running, used map[series]bool) series {
+func (m *Metrics) labelsOf(r engine.View, used map[series]bool) series {
 	group, resource := m.labels(r.Name())
 	by := claim{r, series{group, resource}}
 	m.mu.Lock()
@@ -306,7 +306,7 @@ func (m *Metrics) labelsOf(r engine.Running, used map[series]bool) series {
 }
 
 // collect collects one engine. used are the labels of those that the scrape has already.
-func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.Running, used map[series]bool) {
+func (m *Metrics) collect(to chan<- prometheus.Metric, r engine.View, used map[series]bool) {
 	labels := m.labelsOf(r, used)
 	group, resource := labels.group, labels.resource
 	used[labels] = true

@@ -63,9 +63,9 @@ type Call struct {
 	// ListOptions and WatchOptions are the options of a list and a watch.
 	ListOptions  backend.ListOptions
 	WatchOptions backend.WatchOptions
-	// Max is the limit of a next, Position the revision up to
+	// Limit is that of a next, Position the revision up to
 	// which its watch has delivered.
-	Max      int
+	Limit    int
 	Position store.Revision
 
 	// Object is what a get, a put, a remove or an emit returns.

@@ -99,12 +99,12 @@ func (w *watch) notify() {
 // Next returns the changes since the previous call, as changed by the rules. An
 // error ends the watch.
 func (w *watch) Next(limit int) (backend.Batch, error) {
-	c := &Call{Op: OpNext, Key: w.prefix, Max: limit, Position: w.position(), watch: w}
+	c := &Call{Op: OpNext, Key: w.prefix, Limit: limit, Position: w.position(), watch: w}
 	if w.hangs() {
 		return backend.Batch{After: c.Position, Through: c.Position}, nil
 	}
 	w.backend.do(context.Background(), c, func(backend.Backend) {
-		c.Batch, c.Err = w.next(c.Max)
+		c.Batch, c.Err = w.next(c.Limit)
 	})
 	if c.Err != nil {
 		w.fail(c.Err)

@@ -112,7 +112,7 @@ func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t 
 	}
 	s.Add(faulty.Rule{Do: faulty.After(s.recordCall)})
 	if setup.Batch > 0 {
-		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Max = setup.Batch })})
+		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) { c.Limit = setup.Batch })})
 	}
 	if setup.NoPrev && !setup.SharesState {
 		s.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.After(s.leaveOutPrevious)})

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Running is a read-only view of an engine, or of a topic's engine, without its object
-// type. [Host.Engines] returns it. It may be used after the engine was closed.
-type Running struct{ core runningCore }
+// View shows an engine, or the engine of a topic, without its object type. [Host.Engines]
+// returns it. It may be used after the engine was closed.
+type View struct{ core viewCore }
 
-// runningCore is what Running shows of a *core. It is an interface because all
+// viewCore is what View shows of a *core. It is an interface because all
 // generic code that a public type leads to is compiled with the user's package.
-type runningCore interface {
+type viewCore interface {
 	settings() *settings
 	id() string
 	windowLimits() Window
@@ -28,35 +28,35 @@ func (e *core) id() string { return strconv.FormatUint(e.tokenID, 36) }
 func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
 // Name returns the name of the engine.
-func (r Running) Name() string { return r.core.settings().name }
+func (r View) Name() string { return r.core.settings().name }
 
 // ID returns a text that no other engine of the host has, not even one of the same name or one
 // that has ended.
-func (r Running) ID() string { return r.core.id() }
+func (r View) ID() string { return r.core.id() }
 
 // Cached reports whether there is a cache; without one most of Stats is zero.
-func (r Running) Cached() bool { return r.core.settings().cached() }
+func (r View) Cached() bool { return r.core.settings().cached() }
 
 // Window returns the bounds of the history that watches can resume from, with the defaults
 // filled in. They are zero without a cache, where the history is the backend's.
-func (r Running) Window() Window { return r.core.windowLimits() }
+func (r View) Window() Window { return r.core.windowLimits() }
 
 // Stats is as [Engine.Stats].
-func (r Running) Stats() Stats { return r.core.stats() }
+func (r View) Stats() Stats { return r.core.stats() }
 
 // Watches is as [Engine.Watches].
-func (r Running) Watches() []WatchInfo { return r.core.watches() }
+func (r View) Watches() []WatchInfo { return r.core.watches() }
 
 // Ends returns the last 64 ends of watches, the newest first.
-func (r Running) Ends() []WatchEnd { return r.core.lastEnds() }
+func (r View) Ends() []WatchEnd { return r.core.lastEnds() }
 
 // Engines returns the engines that run on the host, those of topics too, by name, and
 // those of one name in the order in which they began.
-func (h *Host) Engines() []Running {
+func (h *Host) Engines() []View {
 	engines := coreOf(h).running()
-	list := make([]Running, len(engines))
+	list := make([]View, len(engines))
 	for i, e := range engines {
-		list[i] = Running{e}
+		list[i] = View{e}
 	}
 	return list
 }
