@@ -34,7 +34,7 @@ func newLasting(t *testing.T) *lasting {
 
 func (l *lasting) Traits() backend.Traits {
 	t := l.Backend.Traits()
-	t.Keeps = true
+	t.KeepsHistory = true
 	l.traits(&t)
 	return t
 }

@@ -110,9 +110,10 @@ type Config[T any] struct {
 
 	// Window bounds the history that watches can resume from.
 	//
-	// Over durable storage (see [backend.Traits]) events do not expire by age. Without MinAge
-	// and MinEvents, the newest [DefaultKept] stay, as far as MaxBytes allows, including
-	// those from before the engine was started.
+	// Over durable storage, which keeps its history ([backend.Traits].KeepsHistory), events do not
+	// expire by age unless MinAge or MinEvents is given: the newest [DefaultDurableEvents] stay, or
+	// as many as MaxEvents says, as far as MaxBytes allows. Those from before the engine was started
+	// are among them.
 	//
 	// Without a cache the history is the backend's. Then Window bounds that of the engine's
 	// own backend, as [memory.Options].Retain does, and is refused together with a given one.

@@ -185,7 +185,7 @@ func (e *core) openBackend() error {
 	}
 	e.storage = backend.NewStorage(b, *e.schema)
 	e.verifyShared(b.Traits())
-	if !b.Traits().Keeps {
+	if !b.Traits().KeepsHistory {
 		e.began = e.currentRevision(context.Background())
 	}
 	if e.ownBackend != nil && e.cfg.cached() {

@@ -403,7 +403,7 @@ func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 func TestRunning_WindowIsTheOneThatWatchesResumeFrom(t *testing.T) {
 	defaults := engine.Window{MinAge: store.DefaultMinAge, MaxEvents: store.DefaultMaxEvents, MaxBytes: store.DefaultMaxBytes, ChunkSize: store.DefaultChunkSize}
 	lasting := defaults
-	lasting.MinAge, lasting.MaxEvents = math.MaxInt64, engine.DefaultKept
+	lasting.MinAge, lasting.MaxEvents = math.MaxInt64, engine.DefaultDurableEvents
 	storage := newLasting(t)
 	for name, test := range map[string]struct {
 		change func(*engine.Config[pod])

@@ -80,7 +80,7 @@ func TestRead_RequestsProgressUntilThereIsSome(t *testing.T) {
 	f := newReadFixture(t, func(c *engine.Config[pod]) {
 		c.Backend = &lasting{
 			Backend: c.Backend.(*faulty.Backend),
-			traits:  func(t *backend.Traits) { t.Contiguous, t.Shared, t.Keeps = false, true, false },
+			traits:  func(t *backend.Traits) { t.Contiguous, t.Shared, t.KeepsHistory = false, true, false },
 			watch: func(opts backend.WatchOptions, w backend.Watcher) backend.Watcher {
 				return askedwatch.New(withoutEmitted{w}, opts, &lost)
 			},

@@ -12,9 +12,9 @@ import (
 // the cache is compared with storage. Storage of the engine's own keeps little history if
 // there is a cache, and has the cache's indexes.
 
-// DefaultKept is how many events the window over durable storage keeps, whatever
+// DefaultDurableEvents is how many events the window over durable storage keeps, whatever
 // their age.
-const DefaultKept = 1 << 17
+const DefaultDurableEvents = 1 << 17
 
 // windowLimits returns the limits of the window, zero without a cache. Over storage that
 // keeps history, events do not expire by age, so that a revision saved before a restart can
@@ -24,10 +24,10 @@ func (e *core) windowLimits() Window {
 		return Window{}
 	}
 	w := e.cfg.window
-	if e.storage.Backend().Traits().Keeps && w.MinAge == 0 && w.MinEvents == 0 {
+	if e.storage.Backend().Traits().KeepsHistory && w.MinAge == 0 && w.MinEvents == 0 {
 		w.MinAge = math.MaxInt64
 		if w.MaxEvents == 0 {
-			w.MaxEvents = DefaultKept
+			w.MaxEvents = DefaultDurableEvents
 		}
 	}
 	return w.WithDefaults()

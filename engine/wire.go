@@ -184,7 +184,7 @@ func (e *core) wire(ctx *actors.Context) (err error) {
 	sink := &reflectorSink{cache: e.parts.cache}
 	e.parts.reflector, err = reflector.Spawn(ctx, reflector.Config{
 		Source: e.storage.Backend(), Sink: sink, State: true, StateEvery: watchcache.MaxUnapplied, NoPrev: true,
-		WarmStart: e.storage.Backend().Traits().Keeps || e.began > 0, WarmFrom: e.began,
+		WarmStart: e.storage.Backend().Traits().KeepsHistory || e.began > 0, WarmFrom: e.began,
 		Backoff: e.cfg.backoff, ListWhenBehind: e.cfg.listWhenBehind, Rand: e.host.newRand(), OnError: e.report,
 		Waiting: e.parts.cache.Waiting,
 	})

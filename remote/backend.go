@@ -100,7 +100,7 @@ func newClient() *http.Client {
 // storage, that lists tell its identity, and, unless [Config].NoHistory, that past states
 // can be listed.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory, Identifies: true, Type: b.format.Schema().Type}
+	return backend.Traits{Blocks: true, Shared: true, KeepsHistory: !b.config.NoHistory, Identifies: true, Type: b.format.Schema().Type}
 }
 
 // Get returns the newest object under key. One that [Config] does not select is not found,

@@ -85,7 +85,7 @@ func (r *run) validateTraits() error {
 	switch t := r.storage.Traits(); {
 	case !r.history.continues():
 		return nil
-	case !t.Keeps:
+	case !t.KeepsHistory:
 		return cannotContinue("the storage ends with the process")
 	case !t.Contiguous || t.Shared:
 		return cannotContinue("the storage has changes of others among its revisions")

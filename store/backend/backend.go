@@ -77,7 +77,7 @@ type Backend interface {
 	Compact(ctx context.Context, rev store.Revision) error
 
 	// Compacted returns the oldest revision that can be listed at and watched from;
-	// zero if nothing was discarded. With [Traits].Keeps it may be older than this
+	// zero if nothing was discarded. With [Traits].KeepsHistory it may be older than this
 	// process.
 	Compacted(ctx context.Context) (store.Revision, error)
 
@@ -140,10 +140,10 @@ type Traits struct {
 	// number is a lost event. Without it a revision may have any number of events,
 	// of different keys.
 	Contiguous bool
-	// Keeps: the storage and its history outlive the process: a list at Compacted and a
+	// KeepsHistory: the storage and its history outlive the process: a list at Compacted and a
 	// watch from there return the changes before the start. A reader may begin there
 	// rather than at the newest state.
-	Keeps bool
+	KeepsHistory bool
 	// Shared: others, such as other processes, write to the storage too, so revisions
 	// increase and objects change without calls of this backend.
 	Shared bool

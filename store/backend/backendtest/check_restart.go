@@ -116,9 +116,9 @@ var restartChecks = []check{
 // traits agree with the harness.
 func (x *fixture) restarts() bool {
 	x.Helper()
-	keeps := x.Backend.Traits().Keeps
-	require.Equal(x, x.Reopen != nil, keeps, "Traits.Keeps, and whether the harness can reopen the storage")
-	return keeps || x.inapplicable("the storage does not outlive the process: Traits.Keeps is false")
+	keeps := x.Backend.Traits().KeepsHistory
+	require.Equal(x, x.Reopen != nil, keeps, "Traits.KeepsHistory, and whether the harness can reopen the storage")
+	return keeps || x.inapplicable("the storage does not outlive the process: Traits.KeepsHistory is false")
 }
 
 // under returns the events of keys under a prefix.

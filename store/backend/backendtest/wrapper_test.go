@@ -45,7 +45,7 @@ type wrapper struct {
 // Traits are those of durable, shared storage: the correct backend stays open when the
 // harness reopens it.
 func (w *wrapper) Traits() backend.Traits {
-	return backend.Traits{Contiguous: !w.sparse, Keeps: true, Shared: !w.alone, Identifies: w.identifies}
+	return backend.Traits{Contiguous: !w.sparse, KeepsHistory: true, Shared: !w.alone, Identifies: w.identifies}
 }
 
 func (w *wrapper) StoreID(ctx context.Context) (string, error) {

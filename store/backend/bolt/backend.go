@@ -72,7 +72,7 @@ var (
 // New returns the backend of the objects of that name in f; a new name has none. It
 // reads all of them, and deletes those that have expired while the file was closed.
 //
-// Errors: [*usercode.ConfigError] for an invalid config; [ErrOpenType] if the name is in
+// Errors: [*usercode.ConfigError] for an invalid config; [ErrTypeInUse] if the name is in
 // use; [*backend.UndecodableError]; [*CorruptError]; [*ReadOnlyError] for a new name in a
 // file that is open for reading; [*FullError] for a new name; [*FailedError]; a
 // [*usercode.PanicError] of the schema, the codec or the clock; [store.ErrClosed].
@@ -128,7 +128,7 @@ func (f *File) register(b *Backend) error {
 	case f.closed:
 		return store.ErrClosed
 	case f.types[b.name] != nil:
-		return fmt.Errorf("%w: %q of %s: close the other backend first", ErrOpenType, b.name, f.path)
+		return fmt.Errorf("%w: %q of %s: close the other backend first", ErrTypeInUse, b.name, f.path)
 	}
 	f.types[b.name] = b
 	return nil
@@ -166,7 +166,7 @@ func (b *Backend) open() error {
 // Traits: only reads of old revisions wait for the disk, every revision is one event,
 // and history survives a restart.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Contiguous: true, Keeps: true, Type: b.values.schema.Type}
+	return backend.Traits{Contiguous: true, KeepsHistory: true, Type: b.values.schema.Type}
 }
 
 // StoreID returns the identity of the objects of this type in this file: the file's

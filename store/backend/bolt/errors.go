@@ -40,8 +40,8 @@ var (
 	ErrFormat = journal.ErrFormat
 	// ErrTimeout: a snapshot or Close took too long.
 	ErrTimeout = journal.ErrTimeout
-	// ErrOpenType: the objects of that name are in use; close that backend first.
-	ErrOpenType = errors.New("type is in use")
+	// ErrTypeInUse: the objects of that name are in use; close that backend first.
+	ErrTypeInUse = errors.New("type is in use")
 	// errLost is why a value that Salvage discarded cannot be decoded.
 	errLost = errors.New("it was damaged, and Salvage has discarded it")
 	// errSealed is why a sealed value cannot be decoded without a sealer.

@@ -321,7 +321,7 @@ func TestRestart_TypesShareAFile(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err = bolt.New(f.file, "others", f.cfg)
-	require.ErrorIs(t, err, bolt.ErrOpenType)
+	require.ErrorIs(t, err, bolt.ErrTypeInUse)
 	require.NoError(t, others.Close())
 	f.reopen(0)
 	require.Equal(t, store.Revision(2), f.revision())

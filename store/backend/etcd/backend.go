@@ -104,7 +104,7 @@ func (b *Backend) open(ctx context.Context) error {
 // Traits: calls wait for the network, other processes write, too, and revisions are those
 // of the whole cluster, which outlives the process.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: true, Shared: true, Keeps: !b.config.NoHistory, Type: b.values.schema.Type}
+	return backend.Traits{Blocks: true, Shared: true, KeepsHistory: !b.config.NoHistory, Type: b.values.schema.Type}
 }
 
 // StoreID returns the cluster and the prefix. etcd gives a restored cluster another

@@ -130,9 +130,9 @@ func TestEngines_OverOnePrefixConverge(t *testing.T) {
 
 func TestNoHistory_StartsEnginesAtTheNewestState(t *testing.T) {
 	f := newFixture(t, func(c *etcd.Config) { c.NoHistory = true })
-	require.False(t, f.Traits().Keeps)
+	require.False(t, f.Traits().KeepsHistory)
 	f.cfg.NoHistory = false
-	require.True(t, f.open().Traits().Keeps)
+	require.True(t, f.open().Traits().KeepsHistory)
 }
 
 // A linearizable read from the cache sees what another process has just written, and
