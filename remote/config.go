@@ -62,19 +62,19 @@ type Config struct {
 	// server that refuses to list past states with another status than 410 delays that
 	// start by the pauses between several attempts.
 	NoHistory bool
-	// Buffer is how many bytes of events a watch reads ahead. A single event may have as
-	// many, or [MaxFrame] if that is more. Zero means [DefaultBuffer].
-	Buffer int
-	// MaxList is how many bytes the answer to one list may have, without compression: a
+	// BufferBytes is how many bytes of events a watch reads ahead. A single event may have as
+	// many, or [MaxFrameBytes] if that is more. Zero means [DefaultBufferBytes].
+	BufferBytes int
+	// MaxListBytes is how many bytes the answer to one list may have, without compression: a
 	// page, or all objects, in however many pages, for lists without a limit. A larger one fails with a
 	// [*SizeError], so that a broken server does not take all memory. Other answers may
-	// have as many bytes as a single event of a watch. Zero means [DefaultMaxList].
-	MaxList int
+	// have as many bytes as a single event of a watch. Zero means [DefaultMaxListBytes].
+	MaxListBytes int
 	// MinPause and MaxPause bound the pauses before a watch reconnects. A pause doubles
 	// with each attempt, and is shortened at random by up to half; a server that sends a
 	// longer Retry-After is given that time, up to ten times MaxPause. Zero means [DefaultMinPause] and
-	// [DefaultMaxPause]. The lists with which a replica begins, and starts over, are spaced by its
-	// engine.Config.Backoff instead.
+	// [DefaultMaxPause], or MinPause if that is more. The lists with which a replica begins, and starts
+	// over, are spaced by its engine.Config.Backoff instead.
 	MinPause, MaxPause time.Duration
 	// OnError gets the error after which a watch reconnects. It is called from the
 	// goroutines of several watches at once, and must not block. A panic in it is ignored.
@@ -87,15 +87,15 @@ type Config struct {
 const (
 	DefaultRequestTimeout = 30 * time.Second
 	DefaultWatchTimeout   = 450 * time.Second
-	DefaultBuffer         = 4 << 20
-	DefaultMaxList        = 1 << 30
+	DefaultBufferBytes    = 4 << 20
+	DefaultMaxListBytes   = 1 << 30
 	DefaultMinPause       = 800 * time.Millisecond
 	DefaultMaxPause       = 30 * time.Second
 )
 
-// MaxFrame is the largest event in bytes, unless [Config].Buffer is larger. It is ten
+// MaxFrameBytes is the largest event in bytes, unless [Config].BufferBytes is larger. It is ten
 // times the largest request that etcd takes by default.
-const MaxFrame = 16 << 20
+const MaxFrameBytes = 16 << 20
 
 // validate returns a [*usercode.ConfigError] for the first field that is wrong.
 func (c *Config) validate() error {
@@ -106,10 +106,10 @@ func (c *Config) validate() error {
 		return err
 	}
 	switch {
-	case c.Buffer < 0:
-		return wrongField("Buffer", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.Buffer, DefaultBuffer))
-	case c.MaxList < 0:
-		return wrongField("MaxList", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxList, DefaultMaxList))
+	case c.BufferBytes < 0:
+		return wrongField("BufferBytes", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.BufferBytes, DefaultBufferBytes))
+	case c.MaxListBytes < 0:
+		return wrongField("MaxListBytes", fmt.Sprintf("is %d, which is negative; zero is %d bytes", c.MaxListBytes, DefaultMaxListBytes))
 	}
 	return nil
 }
@@ -169,8 +169,8 @@ func (c Config) withDefaults() Config {
 	c.WatchTimeout = cmp.Or(c.WatchTimeout, DefaultWatchTimeout)
 	c.MaxPause = cmp.Or(c.MaxPause, c.defaultMaxPause())
 	c.MinPause = cmp.Or(c.MinPause, DefaultMinPause)
-	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
-	c.MaxList = cmp.Or(c.MaxList, DefaultMaxList)
+	c.BufferBytes = cmp.Or(c.BufferBytes, DefaultBufferBytes)
+	c.MaxListBytes = cmp.Or(c.MaxListBytes, DefaultMaxListBytes)
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	return c
 }
@@ -186,7 +186,7 @@ func wrongField(name, problem string) error {
 const noToken = "has a control character, such as the line break at the end of a file; leave that out"
 
 // maxObject is how many bytes an event, or an answer other than a list, may have.
-func (c *Config) maxObject() int { return max(MaxFrame, c.Buffer) }
+func (c *Config) maxObject() int { return max(MaxFrameBytes, c.BufferBytes) }
 
 // patience returns how long a watch waits for a Retry-After: at most ten times MaxPause, since a
 // wrong one must not stop it for hours.

@@ -21,7 +21,7 @@ func TestConfig_LargestNumbersAreNoLimit(t *testing.T) {
 	origin := newServer(t)
 	origin.create("a", 1)
 	b := backendAt(t, origin.url, func(cfg *remote.Config) {
-		cfg.Buffer, cfg.MaxList = math.MaxInt, math.MaxInt
+		cfg.BufferBytes, cfg.MaxListBytes = math.MaxInt, math.MaxInt
 		cfg.WatchTimeout, cfg.RequestTimeout, cfg.MaxPause = math.MaxInt64, math.MaxInt64, math.MaxInt64
 	})
 	_, err := b.Get(t.Context(), "default/a")

@@ -170,7 +170,7 @@ func TestBackend_ClosesEachAnswer(t *testing.T) {
 	for _, code := range []int{http.StatusOK, http.StatusForbidden} {
 		var open atomic.Int64
 		endless := tracked(&open, func(*http.Request) (*http.Response, error) { return reply(code, spaces{}) })
-		b := pretend(t, endless, func(c *remote.Config) { c.MaxList = 1000 })
+		b := pretend(t, endless, func(c *remote.Config) { c.MaxListBytes = 1000 })
 		for name, call := range calls {
 			require.Error(t, call(t.Context(), b), name)
 			require.Zero(t, open.Load(), "%s: %d", name, code)

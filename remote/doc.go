@@ -19,7 +19,7 @@
 //	           └────┴── pause, and on from the last revision   └─ 410: ErrExpired
 //
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
-// [Config].Buffer; then it stops reading, and the origin sees a slow client.
+// [Config].BufferBytes; then it stops reading, and the origin sees a slow client.
 //
 // # Types
 //

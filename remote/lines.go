@@ -7,7 +7,7 @@ import (
 )
 
 // errFrameTooLarge is the error of a line that is longer than the limit.
-var errFrameTooLarge = errors.New("it is larger than MaxFrame and remote.Config.Buffer; if it is right, raise that")
+var errFrameTooLarge = errors.New("it is larger than MaxFrameBytes and remote.Config.BufferBytes; if it is right, raise that")
 
 // lineReader reads lines of bounded length.
 type lineReader struct {

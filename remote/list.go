@@ -77,7 +77,7 @@ func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *b
 		if err != nil {
 			return nil, listError(err, list.Revision, continued)
 		}
-		if size += page.size; size > b.config.MaxList {
+		if size += page.size; size > b.config.MaxListBytes {
 			return nil, b.tooLarge(r)
 		}
 		next, err := b.listOf(page, prefix, list.StoreID)

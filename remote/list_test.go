@@ -130,17 +130,17 @@ func TestList_OfPagesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// MaxList bounds the pages together: a server whose pages never end takes no more memory.
+// MaxListBytes bounds the pages together: a server whose pages never end takes no more memory.
 func TestList_PagesAreBoundedTogether(t *testing.T) {
 	pages := 0
 	b := paging(t, func(token string) string {
 		pages++
 		return pageOf("a", 5, fmt.Sprint("after ", pages))
-	}, func(c *remote.Config) { c.MaxList = 10_000 })
+	}, func(c *remote.Config) { c.MaxListBytes = 10_000 })
 	_, err := b.List(t.Context(), backend.ListOptions{})
 	var size *remote.SizeError
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, "remote.Config.MaxList", size.Field)
+	require.Equal(t, "remote.Config.MaxListBytes", size.Field)
 	require.Equal(t, 10_000, size.Limit)
 	require.Less(t, pages, 100)
 }

@@ -33,7 +33,7 @@ type request struct {
 	body                         []byte
 	// media is the media type of the body; "" is JSON.
 	media string
-	// list: the answer is a list, which may have [Config].MaxList bytes.
+	// list: the answer is a list, which may have [Config].MaxListBytes bytes.
 	list bool
 	// only restricts a list to objects of that name; "" is all.
 	only string
@@ -204,14 +204,14 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 func (b *Backend) tooLarge(r *request) *SizeError {
 	e := b.config.tooLarge(r.method + " " + b.url(r))
 	if r.list {
-		e.Limit, e.Field = b.config.MaxList, "remote.Config.MaxList"
+		e.Limit, e.Field = b.config.MaxListBytes, "remote.Config.MaxListBytes"
 	}
 	return e
 }
 
 // tooLarge is the error of an answer, other than a list, with more bytes than it may have.
 func (c *Config) tooLarge(request string) *SizeError {
-	return &SizeError{Request: request, Limit: c.maxObject(), Field: "remote.Config.Buffer"}
+	return &SizeError{Request: request, Limit: c.maxObject(), Field: "remote.Config.BufferBytes"}
 }
 
 // readBody reads the body of an answer to a request with ctx. It returns tooLarge if that has more

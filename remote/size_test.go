@@ -26,7 +26,7 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// oversized answers every request with a body of four times MaxFrame, compressed or not.
+// oversized answers every request with a body of four times MaxFrameBytes, compressed or not.
 func oversized(t *testing.T, compressed bool) (url string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func oversized(t *testing.T, compressed bool) (url string) {
 			w.Header().Set("Content-Encoding", "gzip")
 			out = gzip.NewWriter(w)
 		}
-		_, _ = io.CopyN(out, spaces{}, 4*remote.MaxFrame) // the client hangs up
+		_, _ = io.CopyN(out, spaces{}, 4*remote.MaxFrameBytes) // the client hangs up
 	}))
 	t.Cleanup(s.Close)
 	return s.URL
@@ -47,7 +47,7 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 	for name, compressed := range map[string]bool{"plain": false, "compressed": true} {
 		t.Run(name, func(t *testing.T) {
 			url := oversized(t, compressed)
-			b := backendAt(t, url, func(c *remote.Config) { c.MaxList, c.RequestTimeout = 1<<20, time.Hour }) // much is read
+			b := backendAt(t, url, func(c *remote.Config) { c.MaxListBytes, c.RequestTimeout = 1<<20, time.Hour }) // much is read
 			tooLarge := func(err error, limit int, field string) {
 				t.Helper()
 				var size *remote.SizeError
@@ -57,16 +57,16 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 				require.ErrorContains(t, err, "raise remote.Config."+field)
 			}
 			_, err := b.List(t.Context(), backend.ListOptions{})
-			tooLarge(err, 1<<20, "MaxList")
+			tooLarge(err, 1<<20, "MaxListBytes")
 			_, err = b.Revision(t.Context())
-			tooLarge(err, 1<<20, "MaxList")
+			tooLarge(err, 1<<20, "MaxListBytes")
 			_, err = b.Get(t.Context(), "default/a")
-			tooLarge(err, remote.MaxFrame, "Buffer")
+			tooLarge(err, remote.MaxFrameBytes, "BufferBytes")
 			_, err = b.ForwardCreate(t.Context(), "default", []byte(object("a", 1)), registry.WriteOptions{})
-			tooLarge(err, remote.MaxFrame, "Buffer")
+			tooLarge(err, remote.MaxFrameBytes, "BufferBytes")
 			require.ErrorIs(t, err, backend.ErrUncertain, "the server may have written it")
 			_, err = remote.Kinds(t.Context(), remote.Config{URL: url, RequestTimeout: time.Hour})
-			tooLarge(err, remote.MaxFrame, "Buffer")
+			tooLarge(err, remote.MaxFrameBytes, "BufferBytes")
 			_, err = readAll(t, b, 1)
 			var frame *remote.FrameError
 			require.ErrorAs(t, err, &frame, "a watch")
@@ -78,7 +78,7 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 func TestList_OfTheLimitIsRead(t *testing.T) {
 	body := `{"metadata":{"resourceVersion":"7"},"items":[]}`
 	for extra, ok := range map[int]bool{0: true, -1: false} {
-		b := backendAt(t, frames(t, "200 "+body).URL, func(c *remote.Config) { c.MaxList = len(body) + extra })
+		b := backendAt(t, frames(t, "200 "+body).URL, func(c *remote.Config) { c.MaxListBytes = len(body) + extra })
 		list, err := b.List(t.Context(), backend.ListOptions{})
 		require.Equal(t, ok, err == nil, "%v", err)
 		if ok {
@@ -87,16 +87,16 @@ func TestList_OfTheLimitIsRead(t *testing.T) {
 	}
 }
 
-// Buffer allows larger documents of kinds than MaxFrame.
+// BufferBytes allows larger documents of kinds than MaxFrameBytes.
 func TestKinds_OfALargerDocumentIfBufferAllowsIt(t *testing.T) {
-	const size = remote.MaxFrame + 100
+	const size = remote.MaxFrameBytes + 100
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(w, spaces{}, size-2) // the client may hang up
 		_, _ = io.WriteString(w, "{}")
 	}))
 	t.Cleanup(s.Close)
 	for buffer, ok := range map[int]bool{size: true, size - 1: false} {
-		_, err := remote.Kinds(t.Context(), remote.Config{URL: s.URL, Buffer: buffer})
+		_, err := remote.Kinds(t.Context(), remote.Config{URL: s.URL, BufferBytes: buffer})
 		require.Equal(t, ok, err == nil, "%v", err)
 	}
 }

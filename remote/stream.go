@@ -235,7 +235,7 @@ func (s *stream) read() error {
 				arrived, size = append(arrived, received{ev, len(line)}), size+len(line)
 			}
 		}
-		if more && err == nil && size < s.backend.config.Buffer {
+		if more && err == nil && size < s.backend.config.BufferBytes {
 			continue
 		}
 		if !s.watch.put(arrived) {

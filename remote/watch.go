@@ -157,7 +157,7 @@ func (w *watch) take(n int) []store.Event {
 // watch has ended.
 func (w *watch) put(arrived []received) bool {
 	w.mu.Lock()
-	for w.held >= w.backend.config.Buffer && w.err == nil {
+	for w.held >= w.backend.config.BufferBytes && w.err == nil {
 		w.room.Wait()
 	}
 	ok := w.err == nil

@@ -222,7 +222,7 @@ func TestWatch_CloseWhileItWaitsForRoomIsQuiet(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var reported atomic.Int64
 			b := pretend(t, staying(event("ADDED", "a", 6)+event("MODIFIED", "a", 7)), func(c *remote.Config) {
-				c.Buffer, c.OnError = 1, func(error) { reported.Add(1) }
+				c.BufferBytes, c.OnError = 1, func(error) { reported.Add(1) }
 			})
 			w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
 			require.NoError(t, err)
@@ -279,7 +279,7 @@ func TestWatch_ReadsNoMoreThanASmallBuffer(t *testing.T) {
 			all.WriteString(event("ADDED", fmt.Sprint("w", rev), 6+rev))
 		}
 		const buffer = 1000
-		b := pretend(t, staying(all.String()), func(c *remote.Config) { c.Buffer = buffer })
+		b := pretend(t, staying(all.String()), func(c *remote.Config) { c.BufferBytes = buffer })
 		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: func() {}})
 		require.NoError(t, err)
 		synctest.Wait()

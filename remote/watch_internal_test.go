@@ -16,7 +16,7 @@ func TestWatch_IsNotifiedBeforeItsBackendIsClosed(t *testing.T) {
 	for range 100 {
 		notified := 0
 		w := &watch{backend: &Backend{}, notify: func() { notified++ }, cancel: func() {}, done: make(chan struct{}), waiting: true}
-		w.backend.config.Buffer = 1
+		w.backend.config.BufferBytes = 1
 		w.room.L = &w.mu
 		close(w.done)
 

@@ -207,7 +207,7 @@ func TestWatch_OfASlowConsumerReadsNoMoreThanItsBuffer(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer s.Close()
-	b := backendAt(t, s.URL, func(c *remote.Config) { c.Buffer = buffer })
+	b := backendAt(t, s.URL, func(c *remote.Config) { c.BufferBytes = buffer })
 	notify, notified := bell()
 	w, err := b.Watch(t.Context(), backend.WatchOptions{From: 5, NoPrev: true, Notify: notify})
 	require.NoError(t, err)
@@ -386,8 +386,8 @@ func TestConfig_IsChecked(t *testing.T) {
 		"RequestTimeout": {URL: "http://h", RequestTimeout: -1},
 		"WatchTimeout":   {URL: "http://h", WatchTimeout: time.Millisecond},
 		"MaxPause":       {URL: "http://h", MinPause: time.Second, MaxPause: time.Millisecond},
-		"Buffer":         {URL: "http://h", Buffer: -1},
-		"MaxList":        {URL: "http://h", MaxList: -1},
+		"BufferBytes":    {URL: "http://h", BufferBytes: -1},
+		"MaxListBytes":   {URL: "http://h", MaxListBytes: -1},
 	} {
 		format, err := registry.FormatOf(widgets(new(atomic.Int64)))
 		require.NoError(t, err)
