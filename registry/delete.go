@@ -33,8 +33,8 @@ func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *s
 	if c.forwarder != nil {
 		return forwarding{c}.delete(ctx, key, opts)
 	}
-	if opts.Grace != nil && *opts.Grace < 0 {
-		opts.Grace = new(int64(1)) // as in Kubernetes
+	if opts.GracePeriodSeconds != nil && *opts.GracePeriodSeconds < 0 {
+		opts.GracePeriodSeconds = new(int64(1)) // as in Kubernetes
 	}
 	for {
 		o, err = c.remove(ctx, key, &opts)
@@ -111,7 +111,7 @@ func (c *core) finalizersOf(o *store.Object, opts *DeleteOptions) []string {
 
 // gracePeriod returns the grace period of a deletion in seconds, zero for none.
 func (c *core) gracePeriod(o *store.Object, opts *DeleteOptions) int64 {
-	return objectmeta.GracePeriod(c.meta(o), opts.Grace, func(asked *int64) (int64, bool) { return c.grace(o, asked) })
+	return objectmeta.GracePeriod(c.meta(o), opts.GracePeriodSeconds, func(asked *int64) (int64, bool) { return c.grace(o, asked) })
 }
 
 // markDeleted marks the object as being deleted. One that is too large with the mark loses its managed fields.

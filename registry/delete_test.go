@@ -120,15 +120,15 @@ func TestDelete_WithGrace(t *testing.T) {
 	require.Equal(t, 2, updated.Value.Spec.Size, "it can be updated while it is being deleted")
 
 	longer, shorter, none := int64(60), int64(5), int64(0)
-	same, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &longer})
+	same, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &longer})
 	require.NoError(t, err)
 	require.EqualValues(t, 30, *same.Value.DeletionGracePeriodSeconds)
-	sooner, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &shorter})
+	sooner, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &shorter})
 	require.NoError(t, err)
 	require.EqualValues(t, 5, *sooner.Value.DeletionGracePeriodSeconds)
 	require.True(t, sooner.Value.DeletionTimestamp.Before(marked.Value.DeletionTimestamp))
 	for _, dryRun := range []bool{true, false} {
-		last, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &none, DryRun: dryRun})
+		last, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &none, DryRun: dryRun})
 		require.NoError(t, err)
 		require.True(t, gone)
 		require.Zero(t, *last.Value.DeletionGracePeriodSeconds, "nothing is left of the grace period")
@@ -155,7 +155,7 @@ func TestDelete_ShorterGraceCountsFromTheFirstDeletion(t *testing.T) {
 		grace, left, ends int64
 		gone              bool
 	}{{60, 60, 60, false}, {30, 30, 30, false}, {10, 1, 50, false}, {0, 0, 75, true}} {
-		o, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &step.grace})
+		o, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &step.grace})
 		require.NoError(t, err)
 		require.Equal(t, step.gone, gone)
 		require.Equal(t, 1_000_000_000+step.ends, o.Value.DeletionTimestamp.Unix())
@@ -171,7 +171,7 @@ func TestDelete_AgainKeepsTheGraceUnlessAskedForLess(t *testing.T) {
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	long := int64(3600)
-	marked, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &long})
+	marked, _, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &long})
 	require.NoError(t, err)
 	again, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.NoError(t, err)
@@ -232,7 +232,7 @@ func TestDelete_OfAKeptObjectIsAdmittedFirst(t *testing.T) {
 	require.Equal(t, o.Revision, marked.Revision)
 	_, _, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
 	require.ErrorIs(t, err, refused)
-	_, err = s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	_, err = s.DeleteCollection(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
 	require.ErrorIs(t, err, refused)
 	now, err := s.Engine().Get(t.Context(), o.Key, engine.GetOptions{})
 	require.NoError(t, err)
@@ -246,7 +246,7 @@ func TestDelete_NegativeGraceIsOneSecond(t *testing.T) {
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	negative := int64(-5)
-	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &negative})
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &negative})
 	require.NoError(t, err)
 	require.False(t, gone)
 	require.EqualValues(t, 1, *marked.Value.DeletionGracePeriodSeconds)
@@ -258,7 +258,7 @@ func TestDelete_LongGracePeriodDoesNotOverflow(t *testing.T) {
 	s := newStore(t, cfg)
 	o := create(t, s, widget("a", 1))
 	ages := int64(10_000_000_000) // as a time.Duration, it would overflow to one in the past
-	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Grace: &ages})
+	marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{GracePeriodSeconds: &ages})
 	require.NoError(t, err)
 	require.False(t, gone)
 	require.Equal(t, ages, *marked.Value.DeletionGracePeriodSeconds)
@@ -277,7 +277,7 @@ func TestDelete_OfAMarkWithoutAGracePeriodAddsNone(t *testing.T) {
 		return o
 	}
 	period := int64(5)
-	for _, opts := range []registry.DeleteOptions{{}, {Grace: &period}} {
+	for _, opts := range []registry.DeleteOptions{{}, {GracePeriodSeconds: &period}} {
 		held := marked(finalized("a"))
 		same, gone, err := s.Delete(t.Context(), held.Key, opts)
 		require.NoError(t, err)
@@ -303,21 +303,21 @@ func TestDelete_ReturnsAWholeLastState(t *testing.T) {
 	period, none := int64(30), int64(0)
 	for name, remove := range map[string]func(key string) (*engine.Object[Widget], error){
 		"deletion": func(key string) (*engine.Object[Widget], error) {
-			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none})
+			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{GracePeriodSeconds: &none})
 			return o, err
 		},
 		"end of the period": func(key string) (*engine.Object[Widget], error) {
-			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &period}); err != nil {
+			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{GracePeriodSeconds: &period}); err != nil {
 				return nil, err
 			}
-			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none})
+			o, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{GracePeriodSeconds: &none})
 			return o, err
 		},
 		"update": func(key string) (*engine.Object[Widget], error) {
 			if _, _, err := s.Update(t.Context(), key, setFinalizers("example.com/wait"), registry.WriteOptions{}); err != nil {
 				return nil, err
 			}
-			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{Grace: &none}); err != nil {
+			if _, _, err := s.Delete(t.Context(), key, registry.DeleteOptions{GracePeriodSeconds: &none}); err != nil {
 				return nil, err
 			}
 			o, _, err := s.Update(t.Context(), key, setFinalizers(), registry.WriteOptions{})

@@ -86,7 +86,7 @@ func ExampleStore_UpdateStatus() {
 }
 
 // Everything in one namespace is deleted, one object after the other.
-func ExampleStore_DeleteAll() {
+func ExampleStore_DeleteCollection() {
 	ctx := context.Background()
 	gadgets, err := registry.New(registry.Config[Gadget]{
 		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"},
@@ -101,7 +101,7 @@ func ExampleStore_DeleteAll() {
 			log.Fatal(err)
 		}
 	}
-	deleted, err := gadgets.DeleteAll(ctx, engine.ListOptions{Prefix: "test/"}, registry.DeleteOptions{})
+	deleted, err := gadgets.DeleteCollection(ctx, engine.ListOptions{Prefix: "test/"}, registry.DeleteOptions{})
 	fmt.Println(deleted, err)
 	// Output: 2 <nil>
 }

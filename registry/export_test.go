@@ -1,4 +1,4 @@
 package registry
 
-// DeletePage is how many objects DeleteAll reads at once.
+// DeletePage is how many objects DeleteCollection reads at once.
 const DeletePage = deletePage

@@ -20,7 +20,7 @@ func TestHiddenFields_CannotBeSelectedBy(t *testing.T) {
 	require.NotContains(t, r.Info().Fields, "spec.color")
 	_, asText := r.List(t.Context(), engine.ListOptions{Fields: "spec.color!=red"})
 	_, parsed := r.List(t.Context(), engine.ListOptions{FieldSelector: fields.OneTermNotEqualSelector("spec.color", "red")})
-	_, deleted := r.DeleteAll(t.Context(), engine.ListOptions{Fields: "spec.color!=red"}, registry.DeleteOptions{})
+	_, deleted := r.DeleteCollection(t.Context(), engine.ListOptions{Fields: "spec.color!=red"}, registry.DeleteOptions{})
 	_, watched := r.Watch(t.Context(), engine.WatchOptions{Fields: "metadata.name=a,spec.color!=red"})
 	for _, err := range []error{asText, parsed, deleted, watched} {
 		require.ErrorIs(t, err, engine.ErrInvalidSelector)

@@ -91,9 +91,9 @@ type DeleteOptions struct {
 	// UID and Revision say which object, in which state, is meant. "" and zero mean any.
 	UID      string
 	Revision engine.Revision
-	// Grace is the requested grace period in seconds; nil leaves it to [Strategy].Grace, and
+	// GracePeriodSeconds is the requested grace period; nil leaves it to [Strategy].Grace, and
 	// a negative one is one second.
-	Grace *int64
+	GracePeriodSeconds *int64
 	// Propagation says what becomes of the objects that the object owns: the garbage collector orphans
 	// them, or deletes them before the object (Foreground) or after it (Background). "" keeps what the
 	// object's finalizers orphan and foregroundDeletion say, and means Background if it has neither. It

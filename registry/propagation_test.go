@@ -121,7 +121,7 @@ func TestDelete_PolicyWithinAGracePeriod(t *testing.T) {
 		{orphan, new(int64(0)), 0, []string{toOrphan}},
 		{foreground, nil, 0, []string{toDeleteFirst}},
 	} {
-		marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Propagation: step.policy, Grace: step.asked})
+		marked, gone, err := s.Delete(t.Context(), o.Key, registry.DeleteOptions{Propagation: step.policy, GracePeriodSeconds: step.asked})
 		require.NoError(t, err)
 		require.False(t, gone)
 		require.Equal(t, step.left, *marked.Value.DeletionGracePeriodSeconds, "%v", step)
@@ -132,12 +132,12 @@ func TestDelete_PolicyWithinAGracePeriod(t *testing.T) {
 	require.True(t, gone)
 }
 
-func TestDeleteAll_TellsTheGarbageCollectorOfThePolicy(t *testing.T) {
+func TestDeleteCollection_TellsTheGarbageCollectorOfThePolicy(t *testing.T) {
 	s := newStore(t, collected())
 	for _, name := range []string{"a", "b"} {
 		create(t, s, widget(name, 1))
 	}
-	n, err := s.DeleteAll(t.Context(), engine.ListOptions{}, registry.DeleteOptions{Propagation: orphan})
+	n, err := s.DeleteCollection(t.Context(), engine.ListOptions{}, registry.DeleteOptions{Propagation: orphan})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	list, err := s.Engine().List(t.Context(), engine.ListOptions{})

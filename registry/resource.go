@@ -42,9 +42,9 @@ type Resource interface {
 	Apply(ctx context.Context, key string, config []byte, opts WriteOptions) (it Item, created bool, err error)
 	// Delete deletes the object under key, or marks it; gone reports which.
 	Delete(ctx context.Context, key string, opts DeleteOptions) (it Item, gone bool, err error)
-	// DeleteAll deletes the objects that which selects, and returns their last states. With
+	// DeleteCollection deletes the objects that which selects, and returns their last states. With
 	// which.Limit it deletes at most that many, and the page has the token for the others.
-	DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
+	DeleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
 	// Readiness returns whether the engine below can serve. It does not block.
 	Readiness() engine.Readiness
 }
@@ -287,7 +287,7 @@ func (r *resource) Delete(ctx context.Context, key string, opts DeleteOptions) (
 	return r.changed(r.delete(ctx, key, opts))
 }
 
-func (r *resource) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {
+func (r *resource) DeleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error) {
 	if r.subresource != "" {
 		return Page{}, engine.ErrUnsupported
 	}

@@ -207,12 +207,12 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 	return store.As[engine.Object[T]](header), gone, err
 }
 
-// DeleteAll deletes the objects that which selects, one by one, as Delete does, and
+// DeleteCollection deletes the objects that which selects, one by one, as Delete does, and
 // returns how many it deleted or marked: at most which.Limit, if that is not zero. It
 // stops at the first error. Objects that are gone by then are not counted, and are not an
 // error. Errors: as for Delete, and for [engine.Engine.List]. The object that it stopped at is the
 // Key of a [*ConflictError] and of an [*AdmissionError].
-func (s *Store[T]) DeleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
+func (s *Store[T]) DeleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
 	deleted, err := s.core.deleteAll(ctx, which, opts)
 	return len(deleted.Items), err
 }

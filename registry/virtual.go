@@ -141,6 +141,6 @@ func (v *virtual) Delete(context.Context, string, DeleteOptions) (Item, bool, er
 	return Item{}, false, engine.ErrUnsupported
 }
 
-func (v *virtual) DeleteAll(context.Context, engine.ListOptions, DeleteOptions) (Page, error) {
+func (v *virtual) DeleteCollection(context.Context, engine.ListOptions, DeleteOptions) (Page, error) {
 	return Page{}, engine.ErrUnsupported
 }

@@ -86,7 +86,10 @@ func TestVirtual_HasCreationsAlone(t *testing.T) {
 		"update":   func() error { _, _, err := r.Update(ctx, "default/a", nil, registry.WriteOptions{}); return err },
 		"apply":    func() error { _, _, err := r.Apply(ctx, "default/a", nil, registry.WriteOptions{}); return err },
 		"delete":   func() error { _, _, err := r.Delete(ctx, "default/a", registry.DeleteOptions{}); return err },
-		"all":      func() error { _, err := r.DeleteAll(ctx, engine.ListOptions{}, registry.DeleteOptions{}); return err },
+		"all": func() error {
+			_, err := r.DeleteCollection(ctx, engine.ListOptions{}, registry.DeleteOptions{})
+			return err
+		},
 	} {
 		require.ErrorIs(t, call(), engine.ErrUnsupported, verb)
 	}

@@ -250,7 +250,7 @@ func split(body []byte) (object, meta map[string]json.RawMessage, err error) {
 // deleteOptions returns the body of a deletion.
 func deleteOptions(opts *registry.DeleteOptions) *metav1.DeleteOptions {
 	o := &metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, GracePeriodSeconds: opts.Grace,
+		TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}, GracePeriodSeconds: opts.GracePeriodSeconds,
 	}
 	if opts.DryRun {
 		o.DryRun = []string{metav1.DryRunAll}

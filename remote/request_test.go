@@ -364,7 +364,7 @@ func TestForwardDelete_SendsTheOptionsThatAreGiven(t *testing.T) {
 		{registry.DeleteOptions{}, head + `}`},
 		{registry.DeleteOptions{UID: "u"}, head + `,"preconditions":{"uid":"u"}}`},
 		{registry.DeleteOptions{Revision: 5}, head + `,"preconditions":{"resourceVersion":"5"}}`},
-		{registry.DeleteOptions{DryRun: true, Propagation: "Orphan", Grace: &now}, head + `,"dryRun":["All"],"propagationPolicy":"Orphan","gracePeriodSeconds":0}`},
+		{registry.DeleteOptions{DryRun: true, Propagation: "Orphan", GracePeriodSeconds: &now}, head + `,"dryRun":["All"],"propagationPolicy":"Orphan","gracePeriodSeconds":0}`},
 	} {
 		_, _, err := b.ForwardDelete(t.Context(), "default/a", c.opts)
 		require.NoError(t, err)

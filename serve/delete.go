@@ -45,7 +45,7 @@ func (c *call) deleteCollection(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	deleted, err := c.resource.DeleteAll(ctx, which, opts)
+	deleted, err := c.resource.DeleteCollection(ctx, which, opts)
 	if err != nil {
 		return offerRest(err, o)
 	}

@@ -80,7 +80,7 @@ func (s *storage) DeleteCollection(
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.resource.DeleteAll(ctx, s.which(ctx, which), opts)
+	page, err := s.resource.DeleteCollection(ctx, s.which(ctx, which), opts)
 	if err != nil {
 		return nil, s.status(err, "")
 	}
@@ -91,9 +91,9 @@ func (s *storage) DeleteCollection(
 // once, without grace.
 func (s *storage) deleteOptions(name string, o *metav1.DeleteOptions) (registry.DeleteOptions, error) {
 	if o == nil {
-		return registry.DeleteOptions{Grace: new(int64)}, nil
+		return registry.DeleteOptions{GracePeriodSeconds: new(int64)}, nil
 	}
-	opts := registry.DeleteOptions{DryRun: len(o.DryRun) > 0, Grace: o.GracePeriodSeconds}
+	opts := registry.DeleteOptions{DryRun: len(o.DryRun) > 0, GracePeriodSeconds: o.GracePeriodSeconds}
 	if o.PropagationPolicy != nil {
 		opts.Propagation = *o.PropagationPolicy
 	}

@@ -51,7 +51,7 @@ func TestResources_RefuseTheFieldsOfOtherVersions(t *testing.T) {
 		for _, name := range []string{"spec.size", "spec.color", "spec.shape", "metadata.name"} {
 			_, asText := r.List(t.Context(), engine.ListOptions{Fields: name + "!=a"})
 			_, parsed := r.List(t.Context(), engine.ListOptions{FieldSelector: fields.OneTermNotEqualSelector(name, "a")})
-			_, deleted := r.DeleteAll(t.Context(), engine.ListOptions{Fields: name + "!=a"}, registry.DeleteOptions{})
+			_, deleted := r.DeleteCollection(t.Context(), engine.ListOptions{Fields: name + "!=a"}, registry.DeleteOptions{})
 			w, watched := r.Watch(t.Context(), engine.WatchOptions{Fields: name + "!=a"})
 			for _, err := range []error{asText, parsed, deleted, watched} {
 				if name == own[v.Kind.Version] || name == "metadata.name" {

@@ -97,7 +97,7 @@ const (
 
 // deleteOptions returns what is given as options of the registry.
 func (r Request) deleteOptions(o *metav1.DeleteOptions) (registry.DeleteOptions, error) {
-	opts := registry.DeleteOptions{Grace: o.GracePeriodSeconds}
+	opts := registry.DeleteOptions{GracePeriodSeconds: o.GracePeriodSeconds}
 	var err error
 	if opts.DryRun, err = r.dryRun(o.DryRun); err != nil {
 		return opts, err

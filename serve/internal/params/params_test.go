@@ -184,7 +184,7 @@ func TestWrite_NameOfAManagerIsShortAndPrintable(t *testing.T) {
 // The options of a deletion are in its body or, without one, in the query.
 func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 	orphan := metav1.DeletePropagationOrphan
-	want := registry.DeleteOptions{UID: "u", Revision: 7, Propagation: orphan, DryRun: true, Grace: new(int64(3))}
+	want := registry.DeleteOptions{UID: "u", Revision: 7, Propagation: orphan, DryRun: true, GracePeriodSeconds: new(int64(3))}
 	opts, _, err := asked(t, "delete", "uid=u&resourceVersion=7&propagationPolicy=Orphan&dryRun=All&gracePeriodSeconds=3").Delete(nil)
 	require.NoError(t, err)
 	require.Equal(t, want, opts)
