@@ -139,7 +139,7 @@ func TestCarry_ByAWriteOfTheExpiryAlone(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, e.Close()) }()
 			in := func(trace string) context.Context { return context.WithValue(t.Context(), traceKey{}, trace) }
-			_, err = e.CreateWithTTL(in("create"), traced{Name: "a"}, time.Hour)
+			_, err = e.CreateWith(in("create"), traced{Name: "a"}, engine.CreateOptions{TTL: time.Hour})
 			require.NoError(t, err)
 
 			renewed, err := write(in("renew"), e, 2*time.Hour, false)

@@ -117,10 +117,10 @@ func TestClose_LaterCallsSaySo(t *testing.T) {
 	require.NoError(t, e.Close())
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"Create":        func() error { _, err := e.Create(ctx, pod{Name: "a"}); return err },
-		"CreateWithTTL": func() error { _, err := e.CreateWithTTL(ctx, pod{Name: "a"}, 1); return err },
-		"Put":           func() error { _, err := e.Put(ctx, pod{Name: "a"}); return err },
-		"PutWith":       func() error { _, err := e.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{}); return err },
+		"Create":     func() error { _, err := e.Create(ctx, pod{Name: "a"}); return err },
+		"CreateWith": func() error { _, err := e.CreateWith(ctx, pod{Name: "a"}, engine.CreateOptions{TTL: 1}); return err },
+		"Put":        func() error { _, err := e.Put(ctx, pod{Name: "a"}); return err },
+		"PutWith":    func() error { _, err := e.PutWith(ctx, pod{Name: "a"}, engine.PutOptions{}); return err },
 		"Update": func() error {
 			_, err := e.Update(ctx, "a", func(p pod) (pod, error) { return p, nil }, engine.UpdateOptions{})
 			return err

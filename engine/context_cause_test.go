@@ -30,9 +30,9 @@ func TestCalls_FailWithTheCauseOfTheirContext(t *testing.T) {
 			return err
 		}
 		for name, err := range map[string]error{
-			"Create":        errorOf(e.Create(done, pod{Name: "b"})),
-			"CreateWithTTL": errorOf(e.CreateWithTTL(done, pod{Name: "b"}, time.Minute)),
-			"Put":           errorOf(e.Put(done, pod{Name: "a"})),
+			"Create":     errorOf(e.Create(done, pod{Name: "b"})),
+			"CreateWith": errorOf(e.CreateWith(done, pod{Name: "b"}, engine.CreateOptions{TTL: time.Minute})),
+			"Put":        errorOf(e.Put(done, pod{Name: "a"})),
 			"Update": errorOf(e.Update(done, "a", func(p pod) (pod, error) {
 				p.N++
 				return p, nil

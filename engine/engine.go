@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/dispatcher"
@@ -24,7 +23,7 @@ type Engine[T any] struct{ core engineCore }
 // Engine[Pod] would otherwise compile the methods of every generic type reachable
 // through struct fields.
 type engineCore interface {
-	create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error)
+	create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error)
 	put(ctx context.Context, draft *store.Object, opts PutOptions) (*store.Object, error)
 	update(ctx context.Context, key string, change backend.UpdateFunc, opts UpdateOptions) (*store.Object, error)
 	replace(ctx context.Context, draft *store.Object, revision Revision) (*store.Object, error)

@@ -176,7 +176,7 @@ func ExampleNewVirtualClock() {
 	pods, err := engine.New(cfg)
 	must(err)
 	defer pods.Close()
-	web, err := pods.CreateWithTTL(ctx, Pod{Namespace: "default", Name: "web"}, time.Hour)
+	web, err := pods.CreateWith(ctx, Pod{Namespace: "default", Name: "web"}, engine.CreateOptions{TTL: time.Hour})
 	must(err)
 	w, err := pods.Watch(ctx, engine.WatchOptions{From: web.Revision})
 	must(err)

@@ -23,7 +23,7 @@ func ExampleEngine_Create() {
 }
 
 // A lease that is not renewed is deleted by storage.
-func ExampleEngine_CreateWithTTL() {
+func ExampleEngine_CreateWith() {
 	ctx := context.Background()
 	clock := engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	host, err := engine.NewHost(engine.HostConfig{Clock: clock})
@@ -38,7 +38,7 @@ func ExampleEngine_CreateWithTTL() {
 	defer leases.Close()
 	w, err := leases.Watch(ctx, engine.WatchOptions{From: 1})
 	must(err)
-	_, _ = leases.CreateWithTTL(ctx, Pod{Name: "leader"}, 15*time.Second)
+	_, _ = leases.CreateWith(ctx, Pod{Name: "leader"}, engine.CreateOptions{TTL: 15 * time.Second})
 	for ev := range w.Events() {
 		fmt.Println(ev)
 		if ev.Type == engine.Deleted {
@@ -141,7 +141,7 @@ func ExampleEngine_Modify() {
 	ctx := context.Background()
 	pods := newPods()
 	defer pods.Close()
-	leased, _ := pods.CreateWithTTL(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"}, time.Minute)
+	leased, _ := pods.CreateWith(ctx, Pod{Namespace: "default", Name: "web-1", Node: "n1"}, engine.CreateOptions{TTL: time.Minute})
 	tend := func(o *engine.Object[Pod]) (engine.Change[Pod], error) {
 		if o.Value.Node == "" {
 			return engine.Change[Pod]{Delete: true}, nil

@@ -238,8 +238,8 @@ func TestInput_Functions(t *testing.T) {
 	wanted{usercode.ErrPanic, []string{`"a"`, "no"}}.require(t, err)
 	_, err = engine.Resume(ctx, e, engine.WatchOptions{From: 2}, nil, nil) // even if it would not be called
 	wanted{usercode.ErrConfig, []string{"reset", "nil", "give a function"}}.require(t, err)
-	_, err = e.CreateWithTTL(ctx, thing{Key: "t"}, -1)
-	wanted{usercode.ErrConfig, []string{": ttl is -1ns", "negative"}}.require(t, err)
+	_, err = e.CreateWith(ctx, thing{Key: "t"}, engine.CreateOptions{TTL: -1})
+	wanted{usercode.ErrConfig, []string{": CreateOptions.TTL is -1ns", "negative"}}.require(t, err)
 	_, err = e.PutWith(ctx, thing{Key: "t"}, engine.PutOptions{TTL: -1})
 	wanted{usercode.ErrConfig, []string{"PutOptions.TTL", "negative"}}.require(t, err)
 	_, err = e.PutWith(ctx, thing{Key: "t"}, engine.PutOptions{TTL: 1, Permanent: true})

@@ -262,7 +262,7 @@ func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
 	_, err := f.Emit(t.Context(), pod{Name: "c"})
 	require.NoError(t, err)
 	counts(2, "what is emitted is not an object")
-	_, err = f.CreateWithTTL(t.Context(), pod{Name: "d"}, time.Second)
+	_, err = f.CreateWith(t.Context(), pod{Name: "d"}, engine.CreateOptions{TTL: time.Second})
 	require.NoError(t, err)
 	counts(3, "one was created for a second")
 	f.pass(2 * time.Second)

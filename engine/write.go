@@ -17,20 +17,26 @@ import (
 // Errors: [ErrExists], [ErrInvalidKey], [ErrEngineClosed], a [*usercode.PanicError] if
 // a function of the configuration panics, ctx's cause, or the backend's error.
 func (e *Engine[T]) Create(ctx context.Context, value T) (*Object[T], error) {
-	return e.CreateWithTTL(ctx, value, 0)
+	return e.CreateWith(ctx, value, CreateOptions{})
 }
 
-// CreateWithTTL is Create of an object that the backend deletes by itself after
-// ttl; zero means never.
+// CreateOptions qualifies a CreateWith. The zero value is a Create.
+type CreateOptions struct {
+	// TTL is how long the object lives before the backend deletes it by itself; zero means
+	// that it never expires.
+	TTL time.Duration
+}
+
+// CreateWith is Create with options.
 //
-// Errors: as for Create; [ErrConfig] if ttl is negative, and [ErrUnsupported] if the
+// Errors: as for Create; [ErrConfig] if TTL is negative, and [ErrUnsupported] if the
 // backend has no TTLs.
-func (e *Engine[T]) CreateWithTTL(ctx context.Context, value T, ttl time.Duration) (*Object[T], error) {
-	o, err := e.core.create(ctx, draft(&value), ttl)
+func (e *Engine[T]) CreateWith(ctx context.Context, value T, opts CreateOptions) (*Object[T], error) {
+	o, err := e.core.create(ctx, draft(&value), opts)
 	return typed[T](o), err
 }
 
-func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duration) (*store.Object, error) {
+func (e *core) create(ctx context.Context, draft *store.Object, opts CreateOptions) (*store.Object, error) {
 	if err := e.accepts(); err != nil {
 		return nil, err
 	}
@@ -40,8 +46,7 @@ func (e *core) create(ctx context.Context, draft *store.Object, ttl time.Duratio
 	if err := e.carry(ctx, nil, draft, expiry{}); err != nil {
 		return nil, err
 	}
-	o, err := e.beginWrite(ctx).acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: ttl}))
-	return o, optionNamed(err, "CreateOptions.TTL", "ttl")
+	return e.beginWrite(ctx).acknowledge(e.storage.Create(ctx, draft, backend.CreateOptions{TTL: opts.TTL}))
 }
 
 // optionNamed returns err, with given in place of inStorage if it is about the option that package backend

@@ -14,7 +14,7 @@ import (
 func TestWrite_LeavesTheExpiryAsItIs(t *testing.T) {
 	clock := engine.NewVirtualClock(epoch)
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = hostFor(t, engine.HostConfig{Clock: clock}) })
-	created, err := e.CreateWithTTL(ctx, pod{Name: "a"}, time.Minute)
+	created, err := e.CreateWith(ctx, pod{Name: "a"}, engine.CreateOptions{TTL: time.Minute})
 	require.NoError(t, err)
 	require.Equal(t, epoch.Add(time.Minute), created.Expires)
 	clock.Advance(time.Second)

@@ -52,7 +52,7 @@ func TestModify_RefusesBadInput(t *testing.T) {
 // Replace writes if the object is still at the revision that it was read at.
 func TestReplace_WritesOnlyOverTheRevisionItWasMadeFrom(t *testing.T) {
 	e, ctx := newEngine(t, nil)
-	read, err := e.CreateWithTTL(ctx, pod{Name: "a"}, time.Hour)
+	read, err := e.CreateWith(ctx, pod{Name: "a"}, engine.CreateOptions{TTL: time.Hour})
 	require.NoError(t, err)
 	first, err := e.Replace(ctx, pod{Name: "a", N: 1}, read.Revision)
 	require.NoError(t, err)

@@ -116,7 +116,7 @@ func TestSetRevision_OfAnExpiredObject(t *testing.T) {
 	e, _ := newVersioned(t, func(c *engine.Config[*versioned]) { c.Host = hostFor(t, engine.HostConfig{Clock: clock}) })
 	w, err := e.Watch(t.Context(), engine.WatchOptions{})
 	require.NoError(t, err)
-	_, err = e.CreateWithTTL(t.Context(), &versioned{Name: "a"}, time.Second)
+	_, err = e.CreateWith(t.Context(), &versioned{Name: "a"}, engine.CreateOptions{TTL: time.Second})
 	require.NoError(t, err)
 	clock.Advance(time.Second)
 	for ev, err := range w.Events() {

@@ -86,7 +86,7 @@ func TestNew_RefusesWhatCannotWork(t *testing.T) {
 func TestAdvance_FiresTimersOneByOne(t *testing.T) {
 	e := enginetest.NewWith(t, pods(), enginetest.Deterministic(3))
 	w := e.Watch(engine.WatchOptions{Bookmarks: true})
-	_, err := e.Engine().CreateWithTTL(t.Context(), pod{Name: "a"}, time.Minute)
+	_, err := e.Engine().CreateWith(t.Context(), pod{Name: "a"}, engine.CreateOptions{TTL: time.Minute})
 	require.NoError(t, err)
 	enginetest.ExpectExactly(t, w, enginetest.Added(pod{Name: "a"}))
 	e.Advance(59 * time.Second)

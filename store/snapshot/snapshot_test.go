@@ -94,7 +94,7 @@ func TestSnapshot_RoundTrip(t *testing.T) {
 			}
 			_, err = e.Put(ctx, pod{Name: "p7", N: 77})
 			require.NoError(t, err)
-			_, err = e.CreateWithTTL(ctx, pod{Name: "leased"}, time.Hour)
+			_, err = e.CreateWith(ctx, pod{Name: "leased"}, engine.CreateOptions{TTL: time.Hour})
 			require.NoError(t, err)
 			_, err = e.Delete(ctx, "p9", engine.DeleteOptions{})
 			require.NoError(t, err)
@@ -206,7 +206,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	created, err := old.CreateWithTTL(ctx, pod{Name: "web", N: 1}, time.Hour)
+	created, err := old.CreateWith(ctx, pod{Name: "web", N: 1}, engine.CreateOptions{TTL: time.Hour})
 	var file bytes.Buffer
 	if err == nil {
 		_, err = snapshot.Write(ctx, &file, old.Backend(), cfg.Schema(), snapshot.Options{})

@@ -115,5 +115,5 @@ func (c *changing[T]) putAbsent() (*engine.Object[T], error) {
 
 func (c *changing[T]) createWithTTL() (*engine.Object[T], error) {
 	c.asked.expires = c.now.Add(leased)
-	return c.engine.CreateWithTTL(context.Background(), c.mustNotExist(engine.ErrExists), leased)
+	return c.engine.CreateWith(context.Background(), c.mustNotExist(engine.ErrExists), engine.CreateOptions{TTL: leased})
 }
