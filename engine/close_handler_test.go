@@ -78,7 +78,7 @@ var closings = map[string]func(t *testing.T, within func()) closing{
 		}}
 	},
 	"an engine, by OnEnd": func(t *testing.T, within func()) closing {
-		e := newOrders(t, func(c *engine.Config[pod]) { c.OnEnd = func(string, error) { within() } })
+		e := newOrders(t, func(c *engine.Config[pod]) { c.OnEnd = func(engine.WatchEnd) { within() } })
 		w, err := e.Watch(t.Context(), engine.WatchOptions{Name: "closer"})
 		require.NoError(t, err)
 		return closing{e.Close, w.Stop}

@@ -177,12 +177,11 @@ type Config[T any] struct {
 	// OnError is called with every error that no call returns, such as those of a
 	// backend that is retried. It must not block.
 	OnError func(error)
-	// OnEnd is called once for each watch that has ended, including those of [Engine.Source], with
-	// its name and the error that its Err returns. The watch's handler may still be in
-	// its last call. A client of Source that comes back has another watch under the same name,
+	// OnEnd is called once for each watch that has ended, including those of [Engine.Source].
+	// The watch's handler may still be in its last call. A client of Source that comes back has another watch under the same name,
 	// and so may have many ends: an informer comes back again and again while [Engine.Drain]
 	// waits for others. OnEnd runs in the engine's own turns and must not block.
-	OnEnd func(name string, why error)
+	OnEnd func(WatchEnd)
 }
 
 // The functions of a Config are not methods of it: each of those costs every program
@@ -262,7 +261,7 @@ type settings struct {
 	listWhenBehind     Revision
 	detectMutations    bool
 	onError            func(error)
-	onEnd              func(name string, why error)
+	onEnd              func(WatchEnd)
 	// endReason is as in [watcher.Feed].Reason.
 	endReason func(error) error
 	// carry changes a draft that is about to be written with a context; nil if there is

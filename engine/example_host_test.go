@@ -203,7 +203,7 @@ func ExampleSourceOf() {
 // The end of a watch has its reason as an error for programs, and as a word for metrics.
 func ExampleWatchEnd_Reason() {
 	for _, why := range []error{engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, errors.New("another")} {
-		fmt.Println(engine.WatchEnd{Name: "audit", Why: why}.Reason())
+		fmt.Println(engine.WatchEnd{Name: "audit", Err: why}.Reason())
 	}
 	// Output:
 	// stopped

@@ -123,8 +123,8 @@ func TestFault_ContextEndsWhileTheHandlerBegins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			busy, free := make(chan struct{}), make(chan struct{})
 			e, ctx := newEngine(t, func(c *engine.Config[pod]) {
-				c.OnEnd = func(name string, _ error) {
-					if name == "first" {
+				c.OnEnd = func(end engine.WatchEnd) {
+					if end.Name == "first" {
 						close(busy)
 						<-free
 					}

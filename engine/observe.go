@@ -22,14 +22,14 @@ func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 
 // watchEnded is called for each watch that has left the dispatcher.
 func (e *core) watchEnded(w *watcher.Member) {
-	end := WatchEnd{Name: w.Name(), Why: w.Err(), Delivered: w.Delivered()}
+	end := WatchEnd{Name: w.Name(), Err: w.Err(), Delivered: w.Delivered()}
 	e.contain("Clock.Now", func() { end.At = e.clockNow() }) // the clock may be the user's
 	e.ends.add(end)
 	if level := levelOf(end); e.logs(level) { // the values below take memory
-		e.log(level, "watch ended", "watch", end.Name, "why", end.Why, "delivered", end.Delivered)
+		e.log(level, "watch ended", "watch", end.Name, "why", end.Err, "delivered", end.Delivered)
 	}
 	if e.cfg.onEnd != nil {
-		e.contain("Config.OnEnd", func() { e.cfg.onEnd(end.Name, end.Why) })
+		e.contain("Config.OnEnd", func() { e.cfg.onEnd(end) })
 	}
 	if m := e.metrics(); m != nil {
 		e.contain("Metrics.Ended", func() { m.Ended(e.cfg.name, end) })

@@ -56,8 +56,8 @@ func ExampleConfig_onEnd() {
 	ctx := context.Background()
 	pods, err := engine.New(engine.Config[Pod]{
 		Key: func(p Pod) string { return p.Namespace + "/" + p.Name },
-		OnEnd: func(name string, why error) {
-			fmt.Println(name, "ended, by a panic:", errors.Is(why, engine.ErrHandlerPanic))
+		OnEnd: func(end engine.WatchEnd) {
+			fmt.Println(end.Name, "ended, by a panic:", errors.Is(end.Err, engine.ErrHandlerPanic))
 		},
 	})
 	must(err)
@@ -77,10 +77,10 @@ func TestOnEnd_IsToldOfEachWatchOnce(t *testing.T) {
 			told := map[string][]error{}
 			config := cfg()
 			config.NoCache = !cached
-			config.OnEnd = func(name string, why error) {
+			config.OnEnd = func(end engine.WatchEnd) {
 				mu.Lock()
 				defer mu.Unlock()
-				told[name] = append(told[name], why)
+				told[end.Name] = append(told[end.Name], end.Err)
 				panic("which goes no further")
 			}
 			e, err := engine.New(config)
@@ -130,7 +130,7 @@ func TestOnEnd_ThatEndsItsGoroutineHoldsNothingUp(t *testing.T) {
 		var once sync.Once
 		e := newOrders(t, func(c *engine.Config[pod]) {
 			c.Host = hostFor(t, engine.HostConfig{Workers: 1})
-			c.OnEnd = func(string, error) { once.Do(runtime.Goexit) }
+			c.OnEnd = func(engine.WatchEnd) { once.Do(runtime.Goexit) }
 		})
 		entered, leave := make(chan struct{}), make(chan struct{})
 		_, err := e.Handle(t.Context(), engine.WatchOptions{OnPool: true}, func(engine.Event[pod]) {
@@ -164,7 +164,7 @@ func TestOnEnd_ThatEndsItsGoroutineInCloseHoldsNoConsumerUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64
 		e := newOrders(t, func(c *engine.Config[pod]) {
-			c.OnEnd = func(string, error) {
+			c.OnEnd = func(engine.WatchEnd) {
 				if told.Add(1) == 1 {
 					runtime.Goexit()
 				}
@@ -444,7 +444,7 @@ func TestWatchEnd_HasAWordForEachReason(t *testing.T) {
 	for _, why := range []error{
 		engine.ErrStopped, &store.ExpiredError{}, engine.ErrSlowConsumer, &engine.PanicError{}, engine.ErrDeadline, engine.ErrEngineClosed, errOutage,
 	} {
-		words = append(words, engine.WatchEnd{Why: why}.Reason())
+		words = append(words, engine.WatchEnd{Err: why}.Reason())
 	}
 	require.Equal(t, []string{"stopped", "expired", "slow", "panicked", "deadline", "closed", "failed"}, words)
 }

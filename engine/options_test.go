@@ -54,7 +54,7 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		ListWhenBehind:  100_000,
 		DetectMutations: true,
 		OnError:         func(err error) { fmt.Println(err) },
-		OnEnd:           func(name string, why error) { fmt.Println(name, why) },
+		OnEnd:           func(end engine.WatchEnd) { fmt.Println(end.Name, end.Err) },
 	}
 	storage, err := memory.New(c.Schema(), memory.Options{Clock: host.Clock(), FirstRevision: 1})
 	require.NoError(t, err)

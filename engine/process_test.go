@@ -72,7 +72,7 @@ func TestProcess_TriesAgainAfterGrowingPauses(t *testing.T) {
 func TestProcess_LastErrorEndsTheWatchBeforeTheEvent(t *testing.T) {
 	var told []string
 	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) {
-		c.OnEnd = func(name string, why error) { told = append(told, name+": "+why.Error()) }
+		c.OnEnd = func(end engine.WatchEnd) { told = append(told, end.Name+": "+end.Err.Error()) }
 	})
 	a := newAttempts(f, map[string]int{"b": 3})
 	w, err := f.engine.Process(t.Context(), engine.WatchOptions{Name: "billing"}, engine.ErrorPolicy{Attempts: 3}, a.handle)

@@ -322,9 +322,9 @@ func TestSource_NotifyThatEndsItsGoroutine(t *testing.T) {
 func TestSource_AnInformerComesBackWhileTheEngineIsDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ends := cfg(), make(chan error, 100)
-		c.OnEnd = func(name string, why error) {
-			if name == "informer mirror" {
-				ends <- why
+		c.OnEnd = func(end engine.WatchEnd) {
+			if end.Name == "informer mirror" {
+				ends <- end.Err
 			}
 		}
 		e, err := engine.New(c)

@@ -76,7 +76,7 @@ type TopicOptions struct {
 	OnError         func(error)
 	// OnEnd is called for each subscription that has ended, and Metrics gets the
 	// measurements of this topic, as in [Config].
-	OnEnd   func(name string, why error)
+	OnEnd   func(WatchEnd)
 	Metrics Metrics
 }
 

@@ -83,7 +83,7 @@ func TestTopic_MessagesGoOnAfterALoopThatCouldNotSubscribe(t *testing.T) {
 		host, err := engine.NewHost(engine.HostConfig{Workers: 1})
 		require.NoError(t, err)
 		blocked := make(chan struct{})
-		topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, OnEnd: func(string, error) { <-blocked }})
+		topic := engine.NewTopicWith[int](engine.TopicOptions{Host: host, OnEnd: func(engine.WatchEnd) { <-blocked }})
 		messages := topic.Messages(t.Context(), engine.SubscribeOptions{})
 		publish(t, topic, 0, 1)
 		for n, err := range messages {

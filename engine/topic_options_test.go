@@ -27,7 +27,7 @@ func TestTopic_PolicyIsTheDefaultOfItsSubscriptions(t *testing.T) {
 
 func TestTopic_OnEndIsToldOfItsSubscriptions(t *testing.T) {
 	ended := make(chan string, 1)
-	topic := topicOn(t, engine.TopicOptions{OnEnd: func(name string, why error) { ended <- fmt.Sprint(name, ": ", why) }})
+	topic := topicOn(t, engine.TopicOptions{OnEnd: func(end engine.WatchEnd) { ended <- fmt.Sprint(end.Name, ": ", end.Err) }})
 	sub, err := topic.SubscribeWith(t.Context(), engine.SubscribeOptions{Name: "billing"}, func(int) {})
 	require.NoError(t, err)
 	sub.Stop()

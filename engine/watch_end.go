@@ -11,9 +11,9 @@ import (
 
 // WatchEnd is the end of a watch.
 type WatchEnd struct {
-	// Name is the name of the watch, Why the reason that its Err returns.
+	// Name is the name of the watch, Err the reason that its Err returns.
 	Name string
-	Why  error
+	Err  error
 	// At is when it ended; zero if the host's clock has panicked.
 	At time.Time
 	// Delivered is how many events it had delivered.
@@ -23,7 +23,7 @@ type WatchEnd struct {
 // Reason returns why it ended in a word: "stopped", "expired", "slow", "panicked",
 // "deadline", "closed", or "failed" for anything else.
 func (e WatchEnd) Reason() string {
-	switch failed, panicked := watcher.ByHandler(e.Why); {
+	switch failed, panicked := watcher.ByHandler(e.Err); {
 	case panicked:
 		return "panicked"
 	case failed:
@@ -36,7 +36,7 @@ func (e WatchEnd) Reason() string {
 		{ErrStopped, "stopped"}, {ErrExpired, "expired"}, {ErrSlowConsumer, "slow"},
 		{ErrDeadline, "deadline"}, {ErrEngineClosed, "closed"},
 	} {
-		if errors.Is(e.Why, r.is) {
+		if errors.Is(e.Err, r.is) {
 			return r.word
 		}
 	}

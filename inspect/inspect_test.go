@@ -36,8 +36,8 @@ func newPods(t testing.TB) (*engine.Host, *engine.Engine[pod]) {
 	gone := make(chan struct{})
 	pods, err := engine.New(engine.Config[pod]{
 		Key: func(p pod) string { return p.Name }, Name: "pods", Host: host, FirstRevision: 1,
-		OnEnd: func(name string, _ error) {
-			if name == "<b>gone</b>" {
+		OnEnd: func(end engine.WatchEnd) {
+			if end.Name == "<b>gone</b>" {
 				close(gone)
 			}
 		},

@@ -185,7 +185,7 @@ func engineState(r engine.View, now time.Time) Engine {
 		e.Watches = append(e.Watches, watchState(w, now))
 	}
 	for _, end := range r.Ends() {
-		e.Ends = append(e.Ends, End{end.Name, end.Reason(), end.Why.Error(), end.At, end.Delivered})
+		e.Ends = append(e.Ends, End{end.Name, end.Reason(), end.Err.Error(), end.At, end.Delivered})
 	}
 	return e
 }

@@ -112,13 +112,13 @@ func failOnMutation(t testing.TB, next func(error)) func(error) {
 }
 
 // withoutMarkers returns the engine's OnEnd: it passes the ends of the test's own watches to next.
-func withoutMarkers(next func(name string, why error)) func(name string, why error) {
+func withoutMarkers(next func(engine.WatchEnd)) func(engine.WatchEnd) {
 	if next == nil {
 		return nil
 	}
-	return func(name string, why error) {
-		if name != marker {
-			next(name, why)
+	return func(end engine.WatchEnd) {
+		if end.Name != marker {
+			next(end)
 		}
 	}
 }

@@ -262,7 +262,7 @@ func closeInTheEnd(host *engine.Host) (err error) {
 func TestOnEnd_IsToldOfTheTestsOwnWatches(t *testing.T) {
 	cfg := pods()
 	var ended []string
-	cfg.OnEnd = func(name string, _ error) { ended = append(ended, name) }
+	cfg.OnEnd = func(end engine.WatchEnd) { ended = append(ended, end.Name) }
 	e := enginetest.NewWith(t, cfg, enginetest.Deterministic(1))
 	w := e.Watch(engine.WatchOptions{Name: "mine"})
 	e.Create(pod{Name: "a"})

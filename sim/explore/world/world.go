@@ -236,10 +236,10 @@ func (w *World[T]) engineConfig() engine.Config[T] {
 		}
 	}
 	onEnd := c.OnEnd
-	c.OnEnd = func(name string, why error) {
-		w.toldEnds[name] = append(w.toldEnds[name], why)
+	c.OnEnd = func(end engine.WatchEnd) {
+		w.toldEnds[end.Name] = append(w.toldEnds[end.Name], end.Err)
 		if onEnd != nil {
-			onEnd(name, why)
+			onEnd(end)
 		}
 	}
 	if setup.VerifyEvery > 0 {
