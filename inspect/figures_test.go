@@ -40,7 +40,7 @@ func TestState_HasTheFiguresOfItsEngine(t *testing.T) {
 		runtime.Gosched()
 	}
 
-	s := inspect.Take(host)
+	s := inspect.StateOf(host)
 	stats, window := pods.Stats(), host.Engines()[0].Window()
 	require.WithinRange(t, s.At, began, time.Now())
 	require.Positive(t, s.Timers)
@@ -59,13 +59,13 @@ func TestState_HasTheFiguresOfItsEngine(t *testing.T) {
 	watches := map[string]inspect.Watch{}
 	for _, w := range e.Watches {
 		watches[w.Name] = w
-		require.Positive(t, w.Age)
+		require.Positive(t, w.AgeSeconds)
 	}
 	w := watches["stalled"]
 	require.Equal(t, []any{"conflate", "pull", stalled.Revision(), stalled.Delivered(), stalled.Lag()}, []any{w.Policy, w.Consumer, w.Revision, w.Delivered, w.Lag})
 	require.NotZero(t, w.Delivered)
-	require.Positive(t, w.Stalled)
-	require.Zero(t, watches["stuck"].Stalled)
+	require.Positive(t, w.StalledSeconds)
+	require.Zero(t, watches["stuck"].StalledSeconds)
 
 	end := e.Ends[0]
 	require.Equal(t, []any{"read", "stopped", "read: watch stopped", read.Delivered()}, []any{end.Name, end.Reason, end.Why, end.Delivered})

@@ -197,7 +197,7 @@ func TestState_ShowsTheSlowWatch(t *testing.T) {
 	w := e.Watches[0]
 	require.Equal(t, []string{"stuck", `prefix "a"`, "park"}, []string{w.Name, w.Selector, w.Policy})
 	require.Equal(t, uint64(1), w.Lag)
-	require.Positive(t, w.Behind)
+	require.Positive(t, w.BehindSeconds)
 	require.Len(t, e.Ends, 1)
 	require.Equal(t, []string{"<b>gone</b>", "stopped"}, []string{e.Ends[0].Name, e.Ends[0].Reason})
 	var names []string
@@ -225,7 +225,7 @@ func TestState_TellsEnginesOfOneNameApart(t *testing.T) {
 		}
 	}
 	ids := func() (all []string) {
-		for _, e := range inspect.Take(hosts...).Engines {
+		for _, e := range inspect.StateOf(hosts...).Engines {
 			require.Equal(t, "pods", e.Name)
 			all = append(all, e.ID)
 		}
@@ -245,7 +245,7 @@ func TestState_HasABoundedNumberOfWatches(t *testing.T) {
 		_, err := pods.Watch(t.Context(), engine.WatchOptions{})
 		require.NoError(t, err)
 	}
-	e := inspect.Take(host).Engines[0]
+	e := inspect.StateOf(host).Engines[0]
 	require.Len(t, e.Watches, inspect.MaxWatches)
 	require.Equal(t, "stuck", e.Watches[0].Name)
 	require.Equal(t, int64(inspect.MaxWatches+21), e.Running)
@@ -373,7 +373,7 @@ func TestState_ShowsInformers(t *testing.T) {
 	require.Equal(t, []inspect.InformerHandler{{Name: "stuck", Policy: "merge", Lag: 1, Called: true}}, shown.Handlers)
 	require.Equal(t, [3]any{"mirror", 1, 1}, [3]any{shown.Name, shown.Objects, shown.Running})
 	require.Equal(t, mirror.Revision(), shown.Revision)
-	require.NotNil(t, inspect.Take(host).Informers, "a list in JSON, of none")
+	require.NotNil(t, inspect.StateOf(host).Informers, "a list in JSON, of none")
 	require.PanicsWithError(t, "invalid configuration: Informers[0] is nil; give one that informer.New has returned", func() {
 		inspect.Options{Informers: []informer.Observed{nil}}.Handler()
 	})
@@ -401,10 +401,10 @@ func TestState_ShowsControllers(t *testing.T) {
 	require.NoError(t, json.NewDecoder(get(options.Handler(), "GET", "http://localhost/state").Body).Decode(&state))
 	require.Len(t, state.Engines, 1)
 	require.Len(t, state.Controllers, 1)
-	require.Positive(t, state.Controllers[0].Longest)
-	state.Controllers[0].Longest = 0
+	require.Positive(t, state.Controllers[0].LongestSeconds)
+	state.Controllers[0].LongestSeconds = 0
 	require.Equal(t, []inspect.Controller{{Name: "scheduler", Workers: 1, Queued: 1, Running: 1}}, state.Controllers)
-	require.NotNil(t, inspect.Take(host).Controllers, "a list in JSON, of none")
+	require.NotNil(t, inspect.StateOf(host).Controllers, "a list in JSON, of none")
 	require.PanicsWithError(t, "invalid configuration: Controllers[1] is nil; give one that controller.New has returned", func() {
 		inspect.Options{Controllers: []controller.Observed{c, nil}}.Handler()
 	})

@@ -14,7 +14,7 @@ import (
 // [State]: those that are the furthest behind.
 const MaxWatches = 100
 
-// State is what engines, informers and controllers are doing at one moment. Durations are in seconds.
+// State is what engines, informers and controllers are doing at one moment.
 type State struct {
 	At          time.Time
 	Engines     []Engine
@@ -65,15 +65,16 @@ type Source struct {
 
 // Watch is the state of one watch. Lag, Delivered and Lost are numbers of events: those
 // ahead of the consumer, those that it has received, and those that were left out under
-// the policy Conflate. Behind is the age of the oldest event ahead, Age that of the watch.
+// the policy Conflate. BehindSeconds is the age of the oldest event ahead, AgeSeconds
+// that of the watch.
 type Watch struct {
 	Name, Selector, Policy, Consumer string
 	Revision                         engine.Revision
 	Lag                              uint64
-	Behind, Age                      float64
+	BehindSeconds, AgeSeconds        float64
 	Delivered, Lost                  uint64
-	// Stalled is for how long it has been stalled; zero if it is not.
-	Stalled float64
+	// StalledSeconds is for how long it has been stalled; zero if it is not.
+	StalledSeconds float64
 }
 
 // End is the end of a watch. Reason is its kind in a word, and Why the error.
@@ -109,15 +110,15 @@ type Controller struct {
 	Name                              string
 	Workers, Queued, Running, Delayed int
 	Lag                               int
-	// Longest is how long the longest of the calls of Reconcile that run has been running.
-	Longest float64
+	// LongestSeconds is how long the longest of the calls of Reconcile that run has been running.
+	LongestSeconds float64
 	// Reconciled, Failed and GivenUp are totals: calls that succeeded and that failed, and keys that
 	// were given up.
 	Reconciled, Failed, GivenUp uint64
 }
 
-// Take returns the state of all engines on the hosts.
-func Take(hosts ...*engine.Host) State { return Options{Engines: hosts}.State() }
+// StateOf returns the state of all engines on the hosts.
+func StateOf(hosts ...*engine.Host) State { return Options{Engines: hosts}.State() }
 
 // State returns the state of the engines, informers and controllers.
 func (o Options) State() State {
@@ -165,7 +166,7 @@ func controllerState(c controller.Observed) Controller {
 	stats := c.Stats()
 	return Controller{
 		Name: c.Name(), Workers: stats.Workers, Queued: stats.Queue.Queued, Running: stats.Queue.Running, Delayed: stats.Queue.Delayed,
-		Lag: stats.Lag, Longest: stats.Queue.Longest.Seconds(), Reconciled: stats.Reconciled, Failed: stats.Failed, GivenUp: stats.GivenUp,
+		Lag: stats.Lag, LongestSeconds: stats.Queue.Longest.Seconds(), Reconciled: stats.Reconciled, Failed: stats.Failed, GivenUp: stats.GivenUp,
 	}
 }
 
@@ -193,10 +194,10 @@ func engineState(r engine.View, now time.Time) Engine {
 func watchState(w engine.WatchInfo, now time.Time) Watch {
 	s := Watch{
 		Name: w.Name, Selector: w.Selector, Policy: w.Policy.String(), Consumer: w.Consumer, Revision: w.Revision,
-		Lag: w.Lag, Behind: w.Behind.Seconds(), Age: w.Age.Seconds(), Delivered: w.Delivered, Lost: w.Lost,
+		Lag: w.Lag, BehindSeconds: w.Behind.Seconds(), AgeSeconds: w.Age.Seconds(), Delivered: w.Delivered, Lost: w.Lost,
 	}
 	if !w.StalledSince.IsZero() {
-		s.Stalled = max(now.Sub(w.StalledSince).Seconds(), 0)
+		s.StalledSeconds = max(now.Sub(w.StalledSince).Seconds(), 0)
 	}
 	return s
 }
