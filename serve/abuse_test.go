@@ -278,7 +278,7 @@ func listening(t *testing.T, s *server) (addr string, stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
-		ended <- s.handler.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:0", Ready: func(a net.Addr) { ready <- a }})
+		ended <- s.handler.ListenAndServe(ctx, serve.ListenOptions{Address: "127.0.0.1:0", Ready: func(a net.Addr) { ready <- a }})
 	}()
 	return (<-ready).String(), func() error {
 		cancel()
@@ -329,7 +329,7 @@ func TestAbuse_ShutdownDuringAllOfIt(t *testing.T) {
 		p := pipenet.Listen()
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
-		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.ListenOptions{Listener: p}) }()
 		by := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx) }}
 		s.client = &http.Client{Transport: by}
 		s.createLarge("large", 200_000)

@@ -163,7 +163,7 @@
 //
 // Without [Config].Authenticate every user is anonymous, and without Authorize all is allowed.
 // [Server.ListenAndServe] listens beyond loopback only with TLS and Authenticate, or if
-// [Listen].Insecure allows it.
+// [ListenOptions].Insecure allows it.
 //
 // Names in the Host header are refused unless [Config].Hosts lists them, so that no web page
 // reaches the server under the page's own name (DNS rebinding). Writes from other origins are

@@ -326,9 +326,9 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	good, err := serve.New(serve.Config{Resources: []serve.Provider{widgets}})
 	require.NoError(t, err)
 	for _, address := range []string{"0.0.0.0:0", "nowhere", "192.0.2.1:0"} {
-		require.ErrorIs(t, good.ListenAndServe(t.Context(), serve.Listen{Address: address}), engine.ErrConfig, address)
+		require.ErrorIs(t, good.ListenAndServe(t.Context(), serve.ListenOptions{Address: address}), engine.ErrConfig, address)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorContains(t, good.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{}}), "Listen.TLS")
+	require.ErrorContains(t, good.ListenAndServe(ctx, serve.ListenOptions{Address: "127.0.0.1:0", TLS: &tls.Config{}}), "ListenOptions.TLS")
 }

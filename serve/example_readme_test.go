@@ -34,7 +34,7 @@ type LampSpec struct {
 	Room  string `json:"room,omitempty"`
 }
 
-func serveLamps(ctx context.Context, at serve.Listen) error {
+func serveLamps(ctx context.Context, at serve.ListenOptions) error {
 	lamps, err := registry.New(registry.Config[Lamp]{
 		Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Lamp", ShortNames: []string{"lp"}},
 		Columns: []registry.Column[Lamp]{
@@ -65,7 +65,7 @@ func Example_readme() {
 	listening := make(chan net.Addr, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- serveLamps(ctx, serve.Listen{Address: "127.0.0.1:0", Ready: func(at net.Addr) { listening <- at }})
+		ended <- serveLamps(ctx, serve.ListenOptions{Address: "127.0.0.1:0", Ready: func(at net.Addr) { listening <- at }})
 	}()
 	lamps := "http://" + (<-listening).String() + "/apis/example.com/v1/namespaces/default/lamps"
 
@@ -122,7 +122,7 @@ func Example_readmeReplica() {
 	listening := make(chan net.Addr, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- serveLamps(ctx, serve.Listen{Address: "127.0.0.1:0", Ready: func(at net.Addr) { listening <- at }})
+		ended <- serveLamps(ctx, serve.ListenOptions{Address: "127.0.0.1:0", Ready: func(at net.Addr) { listening <- at }})
 	}()
 	replica, there, err := replicaOf("http://" + (<-listening).String())
 	if err != nil {

@@ -78,7 +78,7 @@ func ExampleServer_ListenAndServe() {
 		log.Fatal(err)
 	}
 	stop() // a program would wait for a signal
-	fmt.Println(server.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:0"}))
+	fmt.Println(server.ListenAndServe(ctx, serve.ListenOptions{Address: "127.0.0.1:0"}))
 	// Output: <nil>
 }
 
@@ -90,5 +90,5 @@ func ExampleListenAndServe() {
 	}
 	defer gadgets.Close()
 	fmt.Println(serve.ListenAndServe(context.Background(), "0.0.0.0:8080", gadgets))
-	// Output: invalid configuration: Listen.Address is 0.0.0.0:8080, which others can reach: give TLS and Config.Authenticate, or set Insecure
+	// Output: invalid configuration: ListenOptions.Address is 0.0.0.0:8080, which others can reach: give TLS and Config.Authenticate, or set Insecure
 }

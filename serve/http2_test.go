@@ -38,7 +38,7 @@ func encrypted(t *testing.T, oldest uint16) (url string, roots *x509.CertPool) {
 	ctx, stop := context.WithCancel(context.Background())
 	ready, ended := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
-		ended <- server.ListenAndServe(ctx, serve.Listen{
+		ended <- server.ListenAndServe(ctx, serve.ListenOptions{
 			Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: oldest},
 			Ready: func(at net.Addr) { ready <- at },
 		})

@@ -17,8 +17,8 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/transport"
 )
 
-// Listen says where and how to listen.
-type Listen struct {
+// ListenOptions says where and how to listen.
+type ListenOptions struct {
 	// Address is host and port. An empty host means loopback, port 0 any free port.
 	Address string
 	// Listener is an open socket to serve in place of Address: one that a supervisor hands
@@ -42,7 +42,7 @@ type Listen struct {
 // TLS or authentication, for TLS without a certificate, and for both Address and Listener; those
 // of listening; and one that says how many requests are still running, which may use what the
 // program closes next.
-func (s *Server) ListenAndServe(ctx context.Context, l Listen) error {
+func (s *Server) ListenAndServe(ctx context.Context, l ListenOptions) error {
 	listener, err := l.open(ctx, s.cfg.Authenticate != nil)
 	if err != nil {
 		return err
@@ -83,19 +83,19 @@ func hardenedTLS(given *tls.Config) *tls.Config {
 }
 
 // open returns the socket to serve. If it fails, Listener is closed.
-func (l *Listen) open(ctx context.Context, knowsUsers bool) (net.Listener, error) {
+func (l *ListenOptions) open(ctx context.Context, knowsUsers bool) (net.Listener, error) {
 	if l.Listener != nil {
-		if err := l.validate("Listen.Listener", l.Listener.Addr(), knowsUsers); err != nil {
+		if err := l.validate("ListenOptions.Listener", l.Listener.Addr(), knowsUsers); err != nil {
 			return nil, errors.Join(err, l.Listener.Close())
 		}
 		return l.Listener, nil
 	}
 	host, port, err := net.SplitHostPort(l.Address)
 	if err != nil {
-		return nil, &engine.ConfigError{Field: "Listen.Address", Problem: fmt.Sprintf("is %q: give host:port, such as 127.0.0.1:8080", l.Address)}
+		return nil, &engine.ConfigError{Field: "ListenOptions.Address", Problem: fmt.Sprintf("is %q: give host:port, such as 127.0.0.1:8080", l.Address)}
 	}
 	at := address(net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
-	if err := l.validate("Listen.Address", at, knowsUsers); err != nil {
+	if err := l.validate("ListenOptions.Address", at, knowsUsers); err != nil {
 		return nil, err
 	}
 	return new(net.ListenConfig).Listen(ctx, at.Network(), at.String())
@@ -109,9 +109,9 @@ func (a address) String() string { return string(a) }
 
 // validate returns an [*engine.ConfigError] if the server must not listen at that address, which
 // field has, or if TLS has no certificate.
-func (l *Listen) validate(field string, at net.Addr, knowsUsers bool) error {
+func (l *ListenOptions) validate(field string, at net.Addr, knowsUsers bool) error {
 	if c := l.TLS; c != nil && len(c.Certificates) == 0 && c.GetCertificate == nil && c.GetConfigForClient == nil {
-		return &engine.ConfigError{Field: "Listen.TLS", Problem: "has no certificate; set Certificates, GetCertificate or GetConfigForClient"}
+		return &engine.ConfigError{Field: "ListenOptions.TLS", Problem: "has no certificate; set Certificates, GetCertificate or GetConfigForClient"}
 	}
 	switch {
 	case l.Listener != nil && l.Address != "":
@@ -190,5 +190,5 @@ func ListenAndServe(ctx context.Context, addr string, of ...Provider) error {
 	if err != nil {
 		return err
 	}
-	return s.ListenAndServe(ctx, Listen{Address: addr})
+	return s.ListenAndServe(ctx, ListenOptions{Address: addr})
 }

@@ -34,16 +34,16 @@ func TestListen_ListensWhereItMay(t *testing.T) {
 	certificate := &certified.TLS.Certificates[0]
 	plain := func(*http.Request) (serve.User, error) { return serve.User{Name: "a"}, nil }
 	for name, c := range map[string]struct {
-		at       serve.Listen
+		at       serve.ListenOptions
 		users    func(*http.Request) (serve.User, error)
 		loopback bool
 	}{
-		"no host":    {serve.Listen{Address: ":0"}, nil, true},
-		"a name":     {serve.Listen{Address: "localhost:0"}, nil, true},
-		"insecure":   {serve.Listen{Address: "0.0.0.0:0", Insecure: true}, nil, false},
-		"encrypted":  {serve.Listen{Address: "0.0.0.0:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates}}, plain, false},
-		"no list":    {serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }}}, nil, true},
-		"by clients": {serve.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return certified.TLS, nil }}}, nil, true},
+		"no host":    {serve.ListenOptions{Address: ":0"}, nil, true},
+		"a name":     {serve.ListenOptions{Address: "localhost:0"}, nil, true},
+		"insecure":   {serve.ListenOptions{Address: "0.0.0.0:0", Insecure: true}, nil, false},
+		"encrypted":  {serve.ListenOptions{Address: "0.0.0.0:0", TLS: &tls.Config{Certificates: certified.TLS.Certificates}}, plain, false},
+		"no list":    {serve.ListenOptions{Address: "127.0.0.1:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }}}, nil, true},
+		"by clients": {serve.ListenOptions{Address: "127.0.0.1:0", TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return certified.TLS, nil }}}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, func(_ *registry.Config[Widget], cfg *serve.Config) {
@@ -65,13 +65,13 @@ func TestListen_TellsWhyItCannot(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	s := newServer(t)
-	require.ErrorAs(t, s.handler.ListenAndServe(t.Context(), serve.Listen{Address: taken.Addr().String()}), new(*net.OpError))
-	encrypts := serve.Listen{Address: "0.0.0.0:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}}
+	require.ErrorAs(t, s.handler.ListenAndServe(t.Context(), serve.ListenOptions{Address: taken.Addr().String()}), new(*net.OpError))
+	encrypts := serve.ListenOptions{Address: "0.0.0.0:0", TLS: &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }}}
 	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), encrypts), engine.ErrConfig, "it encrypts, but has no users")
 	reachable := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Authenticate = func(*http.Request) (serve.User, error) { return serve.User{Name: "a"}, nil }
 	})
-	require.ErrorIs(t, reachable.handler.ListenAndServe(t.Context(), serve.Listen{Address: "0.0.0.0:0"}), engine.ErrConfig, "it has users, but does not encrypt")
+	require.ErrorIs(t, reachable.handler.ListenAndServe(t.Context(), serve.ListenOptions{Address: "0.0.0.0:0"}), engine.ErrConfig, "it has users, but does not encrypt")
 }
 
 // Only this machine reaches a Unix socket, so it needs neither encryption nor users.
@@ -85,7 +85,7 @@ func TestListen_OnASocketThatIsOpen(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ready, served := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
-		served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: socket, Ready: func(at net.Addr) { ready <- at }})
+		served <- s.handler.ListenAndServe(ctx, serve.ListenOptions{Listener: socket, Ready: func(at net.Addr) { ready <- at }})
 	}()
 	require.Equal(t, path, (<-ready).String())
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -114,7 +114,7 @@ func TestListen_SaysThatRequestsAreStillRunning(t *testing.T) {
 		p := pipenet.Listen()
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
-		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.ListenOptions{Listener: p}) }()
 		conn, err := p.Dial(t.Context())
 		require.NoError(t, err)
 		_, err = conn.Write([]byte("GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n"))
@@ -138,7 +138,7 @@ func TestListen_CutsOffWatchesThatDoNotEnd(t *testing.T) {
 		p := pipenet.Listen()
 		ctx, stop := context.WithCancel(t.Context())
 		served := make(chan error, 1)
-		go func() { served <- s.handler.ListenAndServe(ctx, serve.Listen{Listener: p}) }()
+		go func() { served <- s.handler.ListenAndServe(ctx, serve.ListenOptions{Listener: p}) }()
 		conn, err := p.Dial(t.Context())
 		require.NoError(t, err)
 		defer conn.Close()
@@ -158,11 +158,11 @@ func TestListen_CutsOffWatchesThatDoNotEnd(t *testing.T) {
 
 func TestListen_RefusesASocketThatOthersReach(t *testing.T) {
 	s := newServer(t)
-	for problem, at := range map[string]func(net.Listener) serve.Listen{
-		"which others can reach": func(l net.Listener) serve.Listen { return serve.Listen{Listener: l} },
-		"and so is Address":      func(l net.Listener) serve.Listen { return serve.Listen{Listener: l, Address: ":0"} },
-		"has no certificate": func(l net.Listener) serve.Listen {
-			return serve.Listen{Listener: l, TLS: &tls.Config{}, Insecure: true}
+	for problem, at := range map[string]func(net.Listener) serve.ListenOptions{
+		"which others can reach": func(l net.Listener) serve.ListenOptions { return serve.ListenOptions{Listener: l} },
+		"and so is Address":      func(l net.Listener) serve.ListenOptions { return serve.ListenOptions{Listener: l, Address: ":0"} },
+		"has no certificate": func(l net.Listener) serve.ListenOptions {
+			return serve.ListenOptions{Listener: l, TLS: &tls.Config{}, Insecure: true}
 		},
 	} {
 		socket, err := net.Listen("tcp", "0.0.0.0:0")
@@ -201,7 +201,7 @@ func TestListen_DrainsIfTheListenerFails(t *testing.T) {
 	require.NoError(t, err)
 	l := brokenListener{address, make(chan net.Conn), make(chan error)}
 	served := make(chan error, 1)
-	go func() { served <- s.handler.ListenAndServe(t.Context(), serve.Listen{Listener: l}) }()
+	go func() { served <- s.handler.ListenAndServe(t.Context(), serve.ListenOptions{Listener: l}) }()
 	go func() {
 		if conn, err := address.Accept(); err == nil {
 			l.accepted <- conn
@@ -233,7 +233,7 @@ func TestListen_LogsWhatBefallsConnections(t *testing.T) {
 	l := brokenListener{address, nil, make(chan error, 2)}
 	l.fail <- syscall.EMFILE // which passes
 	l.fail <- net.ErrClosed
-	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), serve.Listen{Listener: l}), net.ErrClosed)
+	require.ErrorIs(t, s.handler.ListenAndServe(t.Context(), serve.ListenOptions{Listener: l}), net.ErrClosed)
 	require.Contains(t, lines.String(), "too many open files")
 }
 
@@ -251,7 +251,7 @@ func TestListen_HardensTheConfigurationOfEachClient(t *testing.T) {
 	at, ended := make(chan net.Addr, 1), make(chan error, 1)
 	chosen := &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS10}
 	go func() {
-		ended <- s.handler.ListenAndServe(ctx, serve.Listen{
+		ended <- s.handler.ListenAndServe(ctx, serve.ListenOptions{
 			Address: "127.0.0.1:0", Ready: func(a net.Addr) { at <- a },
 			TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return chosen, nil }},
 		})

@@ -18,7 +18,7 @@
 //	definitions, err := apiextensions.New(ctx, apiextensions.Config{})
 //	server, err := serve.New(serve.Config{Resources: []serve.Provider{definitions}})
 //	err = definitions.Start(ctx, server)
-//	err = server.ListenAndServe(ctx, serve.Listen{Address: "127.0.0.1:8080"})
+//	err = server.ListenAndServe(ctx, serve.ListenOptions{Address: "127.0.0.1:8080"})
 //	err = definitions.Close()
 //
 // Objects are in memory unless [Config].Storage opens other storage for them. Definitions are

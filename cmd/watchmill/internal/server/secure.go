@@ -25,7 +25,7 @@ type secured struct {
 }
 
 // secure sets users, origins and TLS.
-func (o *Options) secure(cfg *serve.Config, listen *serve.Listen) (s secured, err error) {
+func (o *Options) secure(cfg *serve.Config, listen *serve.ListenOptions) (s secured, err error) {
 	if cfg.WebSocket, err = websocket.New(websocket.Options{Origins: o.Origins}); err != nil {
 		if wrong := (*engine.ConfigError)(nil); errors.As(err, &wrong) {
 			err = &engine.ConfigError{Field: "--origin", Problem: wrong.Problem}

@@ -82,7 +82,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer outliveHangUps(log)()
 	signal.Ignore(syscall.SIGPIPE) // as of a log whose reader has ended: the server drains all the same
 	cfg := serve.Config{Limits: opts.Limits, CompressAbove: opts.CompressAbove, Hosts: opts.Hosts, Logger: log}
-	listen := serve.Listen{Address: opts.Listen}
+	listen := serve.ListenOptions{Address: opts.Listen}
 	secured, err := interrupt.Do(ctx, func() (secured, error) { return opts.secure(&cfg, &listen) })
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (o *Options) mayListen(guarded bool) error {
 
 // listenAndServe serves until ctx is done. It calls begun once the server listens, and ends it
 // with the error that begun returns, if any.
-func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, listen serve.Listen, log *slog.Logger, begun func(net.Addr) error) error {
+func (o *Options) listenAndServe(ctx context.Context, server *serve.Server, listen serve.ListenOptions, log *slog.Logger, begun func(net.Addr) error) error {
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
 	told := func() {}
