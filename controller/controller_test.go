@@ -176,7 +176,7 @@ func TestController_ExitOfTheGoroutine(t *testing.T) {
 	var calls atomic.Int32
 	handled := make(chan string)
 	c, err := controller.New(controller.Config[Pod]{
-		Source: pods.Source(), Host: pods.Host(), Limiter: queue.NewExponential[string](0, 0),
+		Source: pods.Source(), Host: pods.Host(), Limiter: queue.NewExponentialRateLimiter[string](0, 0),
 		Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
 			if calls.Add(1) == 1 {
 				runtime.Goexit()
@@ -202,7 +202,7 @@ func TestController_ExitOfTheGoroutineAddsNoWorker(t *testing.T) {
 		var calls atomic.Int32
 		release := make(chan struct{})
 		c, err := controller.New(controller.Config[Pod]{
-			Source: pods.Source(), Host: pods.Host(), Workers: 2, Limiter: queue.NewExponential[string](0, 0),
+			Source: pods.Source(), Host: pods.Host(), Workers: 2, Limiter: queue.NewExponentialRateLimiter[string](0, 0),
 			Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
 				if calls.Add(1) == 1 {
 					runtime.Goexit()

@@ -31,7 +31,7 @@ func scheduler(pods *engine.Engine[Pod], choose func(Pod) (string, error)) (*con
 	return controller.New(controller.Config[Pod]{
 		Source: pods.Source(), Host: pods.Host(), Name: "scheduler", Workers: 2,
 		OnError: func(err error) { fmt.Println(err) },
-		Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+		Limiter: queue.NewExponentialRateLimiter[string](time.Millisecond, time.Second),
 		// It goes by the state, not by what happened.
 		Reconcile: func(ctx context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
 			if pod == nil || pod.Value.Node != "" {

@@ -66,7 +66,7 @@ func newFixtureOn(t *testing.T, on engine.HostConfig, change func(*controller.Co
 	require.NoError(t, err)
 	c := controller.Config[Pod]{
 		Source: f.pods.Source(), Host: host, Name: "test",
-		Limiter: queue.NewExponential[string](time.Second, time.Minute),
+		Limiter: queue.NewExponentialRateLimiter[string](time.Second, time.Minute),
 		OnError: func(err error) { f.reported = append(f.reported, err) },
 		Reconcile: func(_ context.Context, key string, pod *engine.Object[Pod]) (controller.Result, error) {
 			phase := "gone"

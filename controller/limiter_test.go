@@ -48,7 +48,7 @@ func TestController_ExitOfTheGoroutineInOnErrorOrTheLimiter(t *testing.T) {
 				}
 				c, err := controller.New(controller.Config[Pod]{
 					Source: pods.Source(), Host: pods.Host(),
-					Limiter: exitingLimiter{queue.NewExponential[string](0, 0), exit},
+					Limiter: exitingLimiter{queue.NewExponentialRateLimiter[string](0, 0), exit},
 					OnError: func(error) { exit("OnError") },
 					Reconcile: func(context.Context, string, *engine.Object[Pod]) (controller.Result, error) {
 						switch calls.Add(1) {

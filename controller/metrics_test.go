@@ -170,7 +170,7 @@ func TestMetrics_ThatEndTheGoroutineLoseNoKey(t *testing.T) {
 			}
 			var calls atomic.Int32
 			c, err := controller.New(controller.Config[Pod]{
-				Source: pods.Source(), Host: pods.Host(), Limiter: queue.NewExponential[string](time.Nanosecond, time.Nanosecond), Metrics: n,
+				Source: pods.Source(), Host: pods.Host(), Limiter: queue.NewExponentialRateLimiter[string](time.Nanosecond, time.Nanosecond), Metrics: n,
 				Reconcile: func(_ context.Context, key string, _ *engine.Object[Pod]) (controller.Result, error) {
 					if calls.Add(1) == 1 {
 						return controller.Result{}, errBroken

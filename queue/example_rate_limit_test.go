@@ -13,8 +13,8 @@ import (
 // longer than a second.
 func ExampleMaxOf() {
 	limiter := queue.WithMaxWait(queue.MaxOf[string](
-		queue.NewFastSlow[string](100*time.Millisecond, time.Minute, 2),
-		queue.NewBucket[string](rate.NewLimiter(10, 100)),
+		queue.NewFastSlowRateLimiter[string](100*time.Millisecond, time.Minute, 2),
+		queue.NewBucketRateLimiter[string](rate.NewLimiter(10, 100)),
 	), time.Second)
 	now := time.Date(2026, time.November, 1, 12, 0, 0, 0, time.UTC)
 	for range 3 {

@@ -182,7 +182,7 @@ func ExampleWorkQueue_AddAfter() {
 func ExampleWorkQueue_AddRateLimited() {
 	q, err := queue.NewWorkQueue(queue.WorkQueueConfig[string]{
 		Clock:   clock.Real(),
-		Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+		Limiter: queue.NewExponentialRateLimiter[string](time.Millisecond, time.Second),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -25,8 +25,8 @@ type RateLimiter[T comparable] interface {
 // more than 10 times a second after a burst of 100.
 func NewDefaultRateLimiter[T comparable]() RateLimiter[T] {
 	return MaxOf(
-		NewExponential[T](5*time.Millisecond, 1000*time.Second),
-		NewBucket[T](rate.NewLimiter(10, 100)),
+		NewExponentialRateLimiter[T](5*time.Millisecond, 1000*time.Second),
+		NewBucketRateLimiter[T](rate.NewLimiter(10, 100)),
 	)
 }
 
@@ -59,20 +59,19 @@ func (t *tries[T]) NumRequeues(item T) int {
 	return t.count.entries[item]
 }
 
-// Exponential doubles the delay of an item with each try.
-type Exponential[T comparable] struct {
+// exponential doubles the delay of an item with each try.
+type exponential[T comparable] struct {
 	tries[T]
 	base, longest time.Duration
 }
 
-// NewExponential returns a limiter with delays of base·2ⁿ after n tries, and at most
-// longest. A base of zero or less means no delay.
-func NewExponential[T comparable](base, longest time.Duration) *Exponential[T] {
-	return &Exponential[T]{base: base, longest: longest}
+// NewExponentialRateLimiter returns a limiter with delays of base·2ⁿ after n tries of an item,
+// and at most longest. A base of zero or less means no delay.
+func NewExponentialRateLimiter[T comparable](base, longest time.Duration) RateLimiter[T] {
+	return &exponential[T]{base: base, longest: longest}
 }
 
-// When implements [RateLimiter].
-func (l *Exponential[T]) When(item T, _ time.Time) time.Duration {
+func (l *exponential[T]) When(item T, _ time.Time) time.Duration {
 	before := l.next(item)
 	if l.base <= 0 {
 		return 0
@@ -84,49 +83,46 @@ func (l *Exponential[T]) When(item T, _ time.Time) time.Duration {
 	return time.Duration(wait)
 }
 
-// FastSlow has a short delay for the first tries of an item, then a long one.
-type FastSlow[T comparable] struct {
+// fastSlow has a short delay for the first tries of an item, then a long one.
+type fastSlow[T comparable] struct {
 	tries[T]
 	fast, slow time.Duration
 	most       int
 }
 
-// NewFastSlow returns a limiter with the delay fast for the first most tries of an
+// NewFastSlowRateLimiter returns a limiter with the delay fast for the first most tries of an
 // item, then slow.
-func NewFastSlow[T comparable](fast, slow time.Duration, most int) *FastSlow[T] {
-	return &FastSlow[T]{fast: fast, slow: slow, most: most}
+func NewFastSlowRateLimiter[T comparable](fast, slow time.Duration, most int) RateLimiter[T] {
+	return &fastSlow[T]{fast: fast, slow: slow, most: most}
 }
 
-// When implements [RateLimiter].
-func (l *FastSlow[T]) When(item T, _ time.Time) time.Duration {
+func (l *fastSlow[T]) When(item T, _ time.Time) time.Duration {
 	if l.next(item) < l.most {
 		return l.fast
 	}
 	return l.slow
 }
 
-// Bucket limits all items together. It does not count them.
-type Bucket[T comparable] struct{ bucket *rate.Limiter }
+// limited limits all items together. It does not count them.
+type limited[T comparable] struct{ bucket *rate.Limiter }
 
-// NewBucket returns a limiter that takes a token from bucket for each try. Nil
-// means no limit.
-func NewBucket[T comparable](bucket *rate.Limiter) *Bucket[T] {
+// NewBucketRateLimiter returns a limiter of all items together, which takes a token from bucket
+// for each try. The delay is infinite if the bucket never has a token. Nil means no limit. It does
+// not count tries: NumRequeues returns zero.
+func NewBucketRateLimiter[T comparable](bucket *rate.Limiter) RateLimiter[T] {
 	if bucket == nil {
 		bucket = rate.NewLimiter(rate.Inf, 0)
 	}
-	return &Bucket[T]{bucket}
+	return limited[T]{bucket}
 }
 
-// When implements [RateLimiter]. The delay is infinite if the bucket never has a token.
-func (l *Bucket[T]) When(_ T, now time.Time) time.Duration {
+func (l limited[T]) When(_ T, now time.Time) time.Duration {
 	return l.bucket.ReserveN(now, 1).DelayFrom(now)
 }
 
-// Forget does nothing.
-func (l *Bucket[T]) Forget(T) {}
+func (limited[T]) Forget(T) {}
 
-// NumRequeues returns zero.
-func (l *Bucket[T]) NumRequeues(T) int { return 0 }
+func (limited[T]) NumRequeues(T) int { return 0 }
 
 // maxOf is several limiters at once.
 type maxOf[T comparable] []RateLimiter[T]

@@ -217,19 +217,19 @@ func waits(l queue.RateLimiter[string], item string, n int) (waits []time.Durati
 }
 
 func TestExponential_DoublesUpToItsMost(t *testing.T) {
-	l := queue.NewExponential[string](time.Millisecond, 10*time.Millisecond)
+	l := queue.NewExponentialRateLimiter[string](time.Millisecond, 10*time.Millisecond)
 	require.Equal(t, []time.Duration{1e6, 2e6, 4e6, 8e6, 10e6, 10e6}, waits(l, "one", 6))
 	require.Equal(t, []time.Duration{1e6, 2e6}, waits(l, "two", 2), "each for itself")
 	require.Equal(t, 6, l.NumRequeues("one"))
 	l.Forget("one")
 	require.Zero(t, l.NumRequeues("one"))
 	require.Equal(t, []time.Duration{1e6}, waits(l, "one", 1))
-	require.Equal(t, []time.Duration{0, 0}, waits(queue.NewExponential[string](0, time.Second), "one", 2))
+	require.Equal(t, []time.Duration{0, 0}, waits(queue.NewExponentialRateLimiter[string](0, time.Second), "one", 2))
 }
 
 func TestExponential_DoesNotOverflow(t *testing.T) {
 	for _, longest := range []time.Duration{1000 * time.Second, math.MaxInt64} {
-		l := queue.NewExponential[string](time.Millisecond, longest)
+		l := queue.NewExponentialRateLimiter[string](time.Millisecond, longest)
 		last := time.Duration(0)
 		for _, wait := range waits(l, "one", 2000) {
 			require.GreaterOrEqual(t, wait, last)
@@ -237,12 +237,12 @@ func TestExponential_DoesNotOverflow(t *testing.T) {
 		}
 		require.Equal(t, longest, last)
 	}
-	zero := queue.NewExponential[string](0, time.Second)
+	zero := queue.NewExponentialRateLimiter[string](0, time.Second)
 	require.Zero(t, waits(zero, "one", 2000)[1999])
 }
 
 func TestFastSlow_IsSlowAfterItsFastAttempts(t *testing.T) {
-	l := queue.NewFastSlow[string](5*time.Millisecond, 10*time.Second, 3)
+	l := queue.NewFastSlowRateLimiter[string](5*time.Millisecond, 10*time.Second, 3)
 	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 10e9, 10e9}, waits(l, "one", 5))
 	require.Equal(t, 5, l.NumRequeues("one"))
 	l.Forget("one")
@@ -250,20 +250,20 @@ func TestFastSlow_IsSlowAfterItsFastAttempts(t *testing.T) {
 }
 
 func TestBucket_GivesOutItsBurstAndThenItsRate(t *testing.T) {
-	l := queue.NewBucket[string](rate.NewLimiter(10, 2))
+	l := queue.NewBucketRateLimiter[string](rate.NewLimiter(10, 2))
 	require.Equal(t, []time.Duration{0, 0, 1e8, 2e8}, waits(l, "one", 4))
 	require.Equal(t, 2*time.Second/10+1e8, l.When("two", epoch), "all together")
 	require.Zero(t, l.When("one", epoch.Add(time.Hour)))
 	l.Forget("one")
 	require.Zero(t, l.NumRequeues("one"))
-	require.Zero(t, queue.NewBucket[string](nil).When("one", epoch))
+	require.Zero(t, queue.NewBucketRateLimiter[string](nil).When("one", epoch))
 }
 
 func TestMaxOf_TakesTheLongestDelay(t *testing.T) {
 	l := queue.MaxOf(
-		queue.NewFastSlow[string](5*time.Millisecond, 3*time.Second, 3),
+		queue.NewFastSlowRateLimiter[string](5*time.Millisecond, 3*time.Second, 3),
 		nil,
-		queue.NewExponential[string](time.Millisecond, time.Second),
+		queue.NewExponentialRateLimiter[string](time.Millisecond, time.Second),
 	)
 	require.Equal(t, []time.Duration{5e6, 5e6, 5e6, 3e9, 3e9}, waits(l, "one", 5))
 	require.Equal(t, 5, l.NumRequeues("one"))
@@ -273,7 +273,7 @@ func TestMaxOf_TakesTheLongestDelay(t *testing.T) {
 }
 
 func TestWithMaxWait_BoundsTheDelay(t *testing.T) {
-	l := queue.WithMaxWait[string](queue.NewExponential[string](time.Second, time.Hour), 3*time.Second)
+	l := queue.WithMaxWait[string](queue.NewExponentialRateLimiter[string](time.Second, time.Hour), 3*time.Second)
 	require.Equal(t, []time.Duration{1e9, 2e9, 3e9, 3e9}, waits(l, "one", 4))
 	require.Equal(t, 4, l.NumRequeues("one"))
 	require.Zero(t, queue.WithMaxWait[string](nil, time.Second).When("one", epoch))
@@ -282,7 +282,7 @@ func TestWithMaxWait_BoundsTheDelay(t *testing.T) {
 func TestAddRateLimited_WaitsAsItsLimiterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newWork(t, queue.WorkQueueConfig[string]{
-			Clock: clock.Real(), Limiter: queue.NewExponential[string](time.Millisecond, time.Second),
+			Clock: clock.Real(), Limiter: queue.NewExponentialRateLimiter[string](time.Millisecond, time.Second),
 		})
 		require.NoError(t, q.AddRateLimited("one"))
 		require.Equal(t, []string{"one"}, pass(t, q, time.Millisecond))

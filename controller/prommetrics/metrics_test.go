@@ -100,7 +100,7 @@ func (f *fixture) controller(name string, reconcile func(key string) (controller
 	f.t.Helper()
 	c, err := controller.New(controller.Config[pod]{
 		Source: f.pods.Source(), Host: f.pods.Host(), Name: name, Workers: 2, MaxAttempts: 2, Metrics: f.metrics,
-		Limiter: queue.NewExponential[string](time.Hour, time.Hour),
+		Limiter: queue.NewExponentialRateLimiter[string](time.Hour, time.Hour),
 		Reconcile: func(_ context.Context, key string, _ *engine.Object[pod]) (controller.Result, error) {
 			return reconcile(key)
 		},
