@@ -34,7 +34,7 @@
 // # Tests
 //
 // [Controller.Settle] waits until no key is queued or being reconciled. On a
-// deterministic host ([engine.NewSeeded]) with a virtual clock it runs everything that
+// deterministic host ([engine.NewSeededExecutor]) with a virtual clock it runs everything that
 // can run, and moving the clock makes delayed keys due.
 //
 // # Errors

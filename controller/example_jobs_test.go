@@ -55,7 +55,7 @@ func runner(jobs *engine.Engine[Job], work func(context.Context, Job) error) (*c
 func Example_jobs() {
 	ctx := context.Background()
 	clock := engine.NewVirtualClock(time.Unix(0, 0))
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1)})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1)})
 	must(err)
 	defer host.Close()
 	jobs, err := engine.New(engine.Config[Job]{Host: host, Key: func(j Job) string { return j.ID }})

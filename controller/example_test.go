@@ -222,7 +222,7 @@ func ExampleController_Enqueue() {
 func ExampleController_Settle() {
 	ctx := context.Background()
 	clock := engine.NewVirtualClock(time.Unix(0, 0))
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1)})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1)})
 	if err != nil {
 		fmt.Println(err)
 		return

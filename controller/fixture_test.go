@@ -38,7 +38,7 @@ type fixture struct {
 // podsInOrder returns pods on a host that runs everything in the order that the seed decides.
 func podsInOrder(t *testing.T, seed uint64) (*engine.Host, *engine.Engine[Pod]) {
 	t.Helper()
-	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(seed), Seed: seed})
+	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeededExecutor(seed), Seed: seed})
 	require.NoError(t, err)
 	cfg := podConfig()
 	cfg.Host = host
@@ -57,7 +57,7 @@ func newFixtureOn(t *testing.T, on engine.HostConfig, change func(*controller.Co
 	t.Helper()
 	f := &fixture{t: t, start: time.Unix(0, 0)}
 	f.clock = engine.NewVirtualClock(f.start)
-	on.Clock, on.Executor, on.Seed = f.clock, engine.NewSeeded(1), 1
+	on.Clock, on.Executor, on.Seed = f.clock, engine.NewSeededExecutor(1), 1
 	host, err := engine.NewHost(on)
 	require.NoError(t, err)
 	cfg := podConfig()

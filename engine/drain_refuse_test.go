@@ -93,7 +93,7 @@ type unaskable struct{ backend.Watcher }
 func TestDrain_OfStorageThatCannotBeAskedReportsNothing(t *testing.T) {
 	l := newLasting(t)
 	l.watch = func(_ backend.WatchOptions, w backend.Watcher) backend.Watcher { return unaskable{w} }
-	host := newHost(t, engine.HostConfig{Clock: engine.NewVirtualClock(epoch), Executor: engine.NewSeeded(1)})
+	host := newHost(t, engine.HostConfig{Clock: engine.NewVirtualClock(epoch), Executor: engine.NewSeededExecutor(1)})
 	var reported []error
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) {
 		c.Host, c.Backend, c.NoCache = host, l, true

@@ -22,7 +22,7 @@ func TestDrain_WithoutACacheAsksStorageHowFarItIs(t *testing.T) {
 	l := newLasting(t)
 	l.traits = func(t *backend.Traits) { t.Contiguous, t.Shared = false, true }
 	l.watch = askedOnly
-	host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
+	host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeededExecutor(1)})
 	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host, c.Backend, c.NoCache = host, l, true })
 	var got []string
 	_, err := e.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[pod]) { got = append(got, ev.Key()) })

@@ -244,7 +244,7 @@ func ExampleNewSeeded() {
 	ctx := context.Background()
 	host, err := engine.NewHost(engine.HostConfig{
 		Clock:    engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		Executor: engine.NewSeeded(42), Seed: 42,
+		Executor: engine.NewSeededExecutor(42), Seed: 42,
 	})
 	must(err)
 	defer host.Close()

@@ -18,7 +18,7 @@ import (
 // waits, by a clock that the example advances.
 func simulated(logger *slog.Logger) (engine.Config[Pod], *engine.VirtualClock, func()) {
 	clock := engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Seed: 1, Logger: logger})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1), Seed: 1, Logger: logger})
 	must(err)
 	cfg := podConfig()
 	cfg.Host, cfg.Name, cfg.FirstRevision = host, "pods", 1

@@ -31,7 +31,7 @@ type HostConfig struct {
 	// more than a second while the pool runs a turn makes that a turn that holds a worker,
 	// as OnFailure is told.
 	Clock Clock
-	// Executor, if set, runs everything instead of the pool: with [NewSeeded], a virtual
+	// Executor, if set, runs everything instead of the pool: with [NewSeededExecutor], a virtual
 	// clock and a Seed a run is deterministic. Calls then run the engine while they
 	// wait, on their own goroutine.
 	Executor Executor
@@ -176,7 +176,7 @@ func (h *Host) ActorNames() []string { return h.core.names() }
 func (h *host) names() []string { return h.system.Names() }
 
 // Deterministic reports whether an executor was given that runs only while a call
-// waits, as [NewSeeded] returns.
+// waits, as [NewSeededExecutor] returns.
 func (h *Host) Deterministic() bool { return h.core.deterministic() }
 
 func (h *host) deterministic() bool { return h.run != nil }

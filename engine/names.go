@@ -67,9 +67,9 @@ func RealClock() Clock { return clock.Real() }
 // NewVirtualClock returns a clock that shows start until it is moved.
 func NewVirtualClock(start time.Time) *VirtualClock { return clock.NewVirtual(start) }
 
-// NewSeeded returns an executor that runs everything in one goroutine, in an
+// NewSeededExecutor returns an executor that runs everything in one goroutine, in an
 // order that the seed decides: for [HostConfig].Executor.
-func NewSeeded(seed uint64) Executor { return actors.NewSeeded(seed) }
+func NewSeededExecutor(seed uint64) Executor { return actors.NewSeeded(seed) }
 
 // The types of event. [Added], [Modified] and [Deleted] are changes of state; the other two
 // are not.

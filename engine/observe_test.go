@@ -288,7 +288,7 @@ func (a *ages) Ended(_ string, end engine.WatchEnd) {
 func TestMetrics_MeasureEventsAtEachStage(t *testing.T) {
 	var told ages
 	clock := enginetest.NewVirtualClock()
-	host := newHost(t, engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Metrics: &told})
+	host := newHost(t, engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1), Metrics: &told})
 	config := cfg()
 	config.Host = host
 	e, err := engine.New(config)

@@ -26,7 +26,7 @@ import (
 func everyHostOption() engine.HostConfig {
 	return engine.HostConfig{
 		Metrics: new(ages),
-		Clock:   engine.NewVirtualClock(epoch), Executor: engine.NewSeeded(1), Seed: 1,
+		Clock:   engine.NewVirtualClock(epoch), Executor: engine.NewSeededExecutor(1), Seed: 1,
 		Logger: slog.New(slog.DiscardHandler), OnFailure: func(failed engine.Failure) { fmt.Println(failed) },
 		CloseTimeout: time.Second,
 	}

@@ -121,7 +121,7 @@ func TestSource_BlocksIfTheCacheOrStorageDoes(t *testing.T) {
 			e, _ := newEngine(t, func(c *engine.Config[pod]) {
 				c.Backend, c.FirstRevision = storage, 0
 				if deterministic {
-					c.Host = newHost(t, engine.HostConfig{Clock: engine.NewVirtualClock(epoch), Executor: engine.NewSeeded(1)})
+					c.Host = newHost(t, engine.HostConfig{Clock: engine.NewVirtualClock(epoch), Executor: engine.NewSeededExecutor(1)})
 				}
 			})
 			require.Equal(t, blocks || !deterministic, e.Source().Traits().Blocks, "blocks: %v, deterministic: %v", blocks, deterministic)

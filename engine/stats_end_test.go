@@ -35,7 +35,7 @@ func TestStats_OfAClosedEngineHaveNoWatches(t *testing.T) {
 
 func TestNoCache_StatsForgetAWatchThatIsStoppedWhileItReads(t *testing.T) {
 	for seed := range uint64(50) {
-		host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(seed)})
+		host := newHost(t, engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeededExecutor(seed)})
 		config := cfg()
 		config.Host, config.NoCache = host, true
 		e, err := engine.New(config)

@@ -84,7 +84,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	clock := engine.NewVirtualClock(time.Unix(0, 0))
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Seed: 1})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1), Seed: 1})
 	require.NoError(t, err)
 	pods, err := engine.New(engine.Config[pod]{Key: func(p pod) string { return p.Name }, Host: host})
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestEntry_IgnoresAnEarlierReflector(t *testing.T) {
 
 // A key without references costs no memory.
 func TestRelease_LeavesNothingOfTheEntry(t *testing.T) {
-	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeeded(1), Seed: 1})
+	host, err := engine.NewHost(engine.HostConfig{Clock: engine.NewVirtualClock(time.Unix(0, 0)), Executor: engine.NewSeededExecutor(1), Seed: 1})
 	require.NoError(t, err)
 	values, err := engine.New(engine.Config[string]{Key: func(s string) string { return s }, Host: host})
 	require.NoError(t, err)

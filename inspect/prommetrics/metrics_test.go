@@ -63,7 +63,7 @@ func Example() {
 func simulated(t *testing.T, options prommetrics.Options) (*prometheus.Registry, *engine.Engine[pod], *engine.VirtualClock) {
 	metrics := prommetrics.New(options)
 	clock := enginetest.NewVirtualClock()
-	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeeded(1), Metrics: metrics})
+	host, err := engine.NewHost(engine.HostConfig{Clock: clock, Executor: engine.NewSeededExecutor(1), Metrics: metrics})
 	require.NoError(t, err)
 	metrics.Observe(host)
 	registry := prometheus.NewPedanticRegistry()

@@ -331,7 +331,7 @@ func TestNew_ReturnsTheErrorOfStorage(t *testing.T) {
 }
 
 func TestNew_RefusesAHostThatIsDeterministicOrZero(t *testing.T) {
-	deterministic, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeeded(1)})
+	deterministic, err := engine.NewHost(engine.HostConfig{Clock: enginetest.NewVirtualClock(), Executor: engine.NewSeededExecutor(1)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, deterministic.Close()) }()
 	for _, host := range []*engine.Host{deterministic, {}} {
