@@ -110,7 +110,7 @@ func TestWatches_WhatLiesAheadCountsHoweverItIsConsumed(t *testing.T) {
 			w := consume(e.Engine(), took, held)
 			var last engine.Revision
 			for i := range 24 {
-				last = e.Create(pod{Name: string(rune('a' + i))})
+				last = e.Create(pod{Name: string(rune('a' + i))}).Revision
 			}
 			require.Equal(t, "a", <-took)
 			require.NoError(t, e.Engine().WaitForRevision(ctx, last))

@@ -5,20 +5,20 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// Create creates the object and returns the revision of the write.
-func (e *Engine[T]) Create(value T) engine.Revision {
+// Create creates the object and returns it as stored.
+func (e *Engine[T]) Create(value T) *engine.Object[T] {
 	e.t.Helper()
 	o, err := e.engine.Create(e.t.Context(), value)
 	e.must(err, "Create")
-	return o.Revision
+	return o
 }
 
-// Put creates or replaces the object and returns the revision that has it.
-func (e *Engine[T]) Put(value T) engine.Revision {
+// Put creates or replaces the object and returns it as stored.
+func (e *Engine[T]) Put(value T) *engine.Object[T] {
 	e.t.Helper()
 	o, err := e.engine.Put(e.t.Context(), value)
 	e.must(err, "Put")
-	return o.Revision
+	return o
 }
 
 // Update replaces the object under key by what change makes of a copy of its

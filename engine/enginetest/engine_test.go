@@ -17,8 +17,8 @@ func TestEngine_PassesIfUsedWell(t *testing.T) {
 			e := enginetest.NewWith(t, pods(), opts)
 			w := e.Watch(engine.WatchOptions{})
 			a := pod{Name: "a"}
-			rev := e.Create(a)
-			require.Equal(t, rev, e.Put(a), "no change")
+			rev := e.Create(a).Revision
+			require.Equal(t, rev, e.Put(a).Revision, "no change")
 			require.Equal(t, 1, e.Update("a", func(p pod) pod { p.N++; return p }).Value.N)
 			require.Equal(t, 1, e.Get("a").Value.N)
 			require.Len(t, e.List(engine.ListOptions{}).Items, 1)
@@ -34,9 +34,9 @@ func TestEngine_PassesIfUsedWell(t *testing.T) {
 
 func TestNew_RevisionsStartAtOneOrWhereTheConfigurationSays(t *testing.T) {
 	cfg := pods()
-	require.Equal(t, engine.Revision(2), enginetest.New(t, cfg).Create(pod{Name: "a"}))
+	require.Equal(t, engine.Revision(2), enginetest.New(t, cfg).Create(pod{Name: "a"}).Revision)
 	cfg.FirstRevision = 100
-	require.Equal(t, engine.Revision(101), enginetest.New(t, cfg).Create(pod{Name: "a"}))
+	require.Equal(t, engine.Revision(101), enginetest.New(t, cfg).Create(pod{Name: "a"}).Revision)
 }
 
 func TestEngine_CallsFailTheTest(t *testing.T) {

@@ -226,7 +226,7 @@ func TestSource_StallsAndResumes(t *testing.T) {
 	source, e, w := over(t, enginetest.SourceOptions{})
 	source.Stall()
 	source.Stall() // which one Resume ends, too
-	rev := e.Create(pod{Name: "a"})
+	rev := e.Create(pod{Name: "a"}).Revision
 	e.Advance(time.Minute)
 	require.Less(t, e.Engine().Revision(), rev)
 	source.Resume()

@@ -283,7 +283,7 @@ func TestEngine_IsASource(t *testing.T) {
 	require.NoError(t, err)
 	var last store.Revision
 	for i := range 2000 {
-		last = e.Put(pod{Name: fmt.Sprint("p", i%10), N: i})
+		last = e.Put(pod{Name: fmt.Sprint("p", i%10), N: i}).Revision
 		if i%7 == 0 {
 			last = e.Delete(fmt.Sprint("p", i%10)).Revision
 		}
