@@ -158,8 +158,8 @@ var (
 	ErrInvalidKey = store.ErrInvalidKey
 	// ErrInvalidContinue: the continue token was not made by this storage.
 	ErrInvalidContinue = store.ErrInvalidContinue
-	// ErrInvalidSelector: Labels, Fields, Key or Prefix does not parse. The error is a
-	// [*SelectorError].
+	// ErrInvalidSelector: Labels, Fields, Key or Prefix does not parse, or Key and Prefix are given
+	// together. The error is a [*SelectorError].
 	ErrInvalidSelector = store.ErrInvalidSelector
 	// ErrUnknownIndex: there is no index of that name.
 	ErrUnknownIndex = store.ErrUnknownIndex

@@ -27,7 +27,7 @@ func FormatOf[T any, P Ptr[T]](cfg Config[T]) (*Format, error) {
 	return &Format{formOf[T, P](&cfg)}, nil
 }
 
-// Kind returns the kind, with the names that are derived from others.
+// Kind returns the kind, with its Plural and Singular even where they follow from Kind.
 func (f *Format) Kind() Kind { return f.of.kind }
 
 // Schema returns the schema of the kind's objects.

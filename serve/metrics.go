@@ -74,7 +74,8 @@ type Measured struct {
 // Limit names a bound on clients.
 type Limit string
 
-// The limits; all but the last three are fields of [Limits].
+// The limits. All but LimitBodies and LimitDraining are fields of [Limits]: LimitBody is BodyBytes, and LimitStall
+// is WriteStall.
 const (
 	// LimitReads also cuts off an answer that is sent slowly; see [Limits].Reads.
 	LimitReads          Limit = "reads"
