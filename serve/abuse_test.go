@@ -384,3 +384,16 @@ func TestLimits_OfOneUserAreThoseOfAllWithoutUsers(t *testing.T) {
 		require.Equal(t, watches, serve.LimitsOf(serve.Limits{Watches: watches}, false).WatchesPerUser)
 	}
 }
+
+// A user has half of however many places there are: a program that wants no limit gives the largest number.
+func TestLimits_OfOneUserAreHalfOfTheLargest(t *testing.T) {
+	for _, places := range []int{1, 2, 3, math.MaxInt - 1, math.MaxInt} {
+		limits := serve.LimitsOf(serve.Limits{Reads: places, Writes: places}, true)
+		require.Equal(t, []int{places - places/2, places - places/2}, []int{limits.ReadsPerUser, limits.WritesPerUser})
+	}
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		byHeader(math.MaxInt)(c)
+		c.Limits.Reads = math.MaxInt
+	})
+	require.Equal(t, http.StatusOK, s.do("GET", allWidgets, "").code)
+}

@@ -167,13 +167,13 @@ type Limits struct {
 // withDefaults returns the limits of a server that knows its users, or does not.
 func (l Limits) withDefaults(knowsUsers bool) Limits {
 	reads, writes, watches := cmp.Or(l.Reads, 400), cmp.Or(l.Writes, 200), cmp.Or(l.Watches, 10_000)
-	share, watchesPerUser := 1, watches
+	readsPerUser, writesPerUser, watchesPerUser := reads, writes, watches
 	if knowsUsers {
-		share, watchesPerUser = 2, min(1000, watches-watches/2)
+		readsPerUser, writesPerUser, watchesPerUser = reads-reads/2, writes-writes/2, min(1000, watches-watches/2)
 	}
 	return Limits{
 		Reads: reads, Writes: writes,
-		ReadsPerUser: cmp.Or(l.ReadsPerUser, (reads+share-1)/share), WritesPerUser: cmp.Or(l.WritesPerUser, (writes+share-1)/share),
+		ReadsPerUser: cmp.Or(l.ReadsPerUser, readsPerUser), WritesPerUser: cmp.Or(l.WritesPerUser, writesPerUser),
 		Watches: watches, WatchesPerUser: cmp.Or(l.WatchesPerUser, watchesPerUser),
 		ConnectionsPerAddress: cmp.Or(l.ConnectionsPerAddress, connectionsOf(transport.Descriptors())),
 		ReadTimeout:           cmp.Or(l.ReadTimeout, time.Minute), WriteTimeout: cmp.Or(l.WriteTimeout, 34*time.Second),
