@@ -162,7 +162,7 @@ func (c *Controller[T]) Done() <-chan struct{} { return c.core.handlerDone() }
 
 // Err returns why Done is closed: [ErrClosed], why the informer has ended, such as an
 // [*informer.SourceError], [informer.ErrRemoved] if its lease was released, or an
-// [*informer.HandlerError] about Keys. It is nil before.
+// [*informer.PanicError] about Keys. It is nil before.
 func (c *Controller[T]) Err() error {
 	select {
 	case <-c.Done():

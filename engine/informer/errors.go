@@ -38,7 +38,7 @@ var (
 	// is an [*ItemError].
 	ErrItem = errors.New("object failed")
 	// ErrHandlerPanic: a handler panicked, or ended its goroutine. The error is a
-	// [*HandlerError].
+	// [*PanicError].
 	ErrHandlerPanic = errors.New("handler panicked")
 	// ErrSlowHandler: a handler has fallen behind by its buffer. The error is a
 	// [*SlowHandlerError].
@@ -98,8 +98,8 @@ func (e *ItemError) Is(target error) bool { return target == ErrItem }
 // Unwrap returns the cause.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// HandlerError says that a handler panicked, or ended its goroutine by runtime.Goexit.
-type HandlerError struct {
+// PanicError says that a handler panicked, or ended its goroutine by runtime.Goexit.
+type PanicError struct {
 	// Handler is its name.
 	Handler string
 	// Notification is the one that it panicked on, printed; "" if not known.
@@ -108,7 +108,7 @@ type HandlerError struct {
 	Err error
 }
 
-func (e *HandlerError) Error() string {
+func (e *PanicError) Error() string {
 	if e.Notification == "" {
 		return fmt.Sprintf("handler %s failed: %v", e.Handler, e.Err)
 	}
@@ -116,10 +116,10 @@ func (e *HandlerError) Error() string {
 }
 
 // Is makes errors.Is(err, ErrHandlerPanic) true.
-func (e *HandlerError) Is(target error) bool { return target == ErrHandlerPanic }
+func (e *PanicError) Is(target error) bool { return target == ErrHandlerPanic }
 
 // Unwrap returns the cause.
-func (e *HandlerError) Unwrap() error { return e.Err }
+func (e *PanicError) Unwrap() error { return e.Err }
 
 // SlowHandlerError says that a handler's pending notifications exceed its buffer.
 // OnError gets it once each time that this happens; the handler continues according

@@ -112,7 +112,7 @@ func ExampleRegistration_Err() {
 	}, informer.HandlerOptions{Name: "fragile", OnPanic: informer.EndHandler})
 	must(err)
 	<-h.Done()
-	var failed *informer.HandlerError
+	var failed *informer.PanicError
 	fmt.Println(errors.As(h.Err(), &failed), errors.Is(h.Err(), informer.ErrHandlerPanic))
 	fmt.Println(failed.Handler, strings.Contains(failed.Notification, "default/db"))
 	// Output:

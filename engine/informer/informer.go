@@ -111,8 +111,9 @@ func (s *SharedInformer[T]) Subscribe(handle func(Notification[T]), opts Handler
 	return s.core.addHandler(func(n notification) { handle(typedNotification[T](n)) }, opts.named())
 }
 
-// Overlay returns an empty overlay that holds at most limit writes and evicts those
-// with the lowest revisions; zero means [DefaultOverlay].
+// Overlay returns an empty overlay that holds at most limit writes; zero means [DefaultOverlay].
+// When there are more it evicts those with the lowest revisions, until a quarter of the limit is
+// free.
 func (s *SharedInformer[T]) Overlay(limit int) *Overlay[T] { return &Overlay[T]{s.core.overlay(limit)} }
 
 // Name returns the informer's name.

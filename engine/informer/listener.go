@@ -30,7 +30,7 @@ type listener struct {
 	// synced: the handler has handled its initial state.
 	synced atomic.Bool
 	// panicked is its last panic.
-	panicked atomic.Pointer[HandlerError]
+	panicked atomic.Pointer[PanicError]
 
 	resync clock.Timer
 	// resyncFired is closed when resync has fired.
@@ -136,7 +136,7 @@ func (l *listener) attempt(d delivery, i int) (next int) {
 
 // failed records a panic.
 func (l *listener) failed(notification string, err error) {
-	failure := &HandlerError{Handler: l.options.Name, Notification: notification, Err: err}
+	failure := &PanicError{Handler: l.options.Name, Notification: notification, Err: err}
 	l.panicked.Store(failure)
 	if l.options.OnPanic == EndHandler {
 		l.dropped.Store(true)

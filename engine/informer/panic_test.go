@@ -65,7 +65,7 @@ func TestPanic_CostsOneNotification(t *testing.T) {
 	require.ErrorIs(t, handle.Err(), informer.ErrHandlerPanic)
 	errs := r.reported()
 	require.Len(t, errs, 1)
-	var failure *informer.HandlerError
+	var failure *informer.PanicError
 	require.ErrorAs(t, errs[0], &failure)
 	require.Equal(t, "poisoned", failure.Handler)
 	require.Equal(t, "ADDED b@3 initial", failure.Notification)

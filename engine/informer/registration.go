@@ -167,7 +167,7 @@ func (r *Registration) WaitSynced(ctx context.Context) error { return r.core.wai
 // not be called again.
 func (r *Registration) Done() <-chan struct{} { return r.core.ended() }
 
-// Err returns the handler's last panic, as a [*HandlerError], whether or not it
+// Err returns the handler's last panic, as a [*PanicError], whether or not it
 // ended the handler; else the reason that it ended, [ErrRemoved], or [ErrClosed] with
 // the error of an informer that has ended by itself; else nil.
 func (r *Registration) Err() error { return r.core.err() }
