@@ -208,7 +208,7 @@ func (e *core) replace(ctx context.Context, draft *store.Object, revision Revisi
 }
 
 // errNoKey: a write needs a key that neither the value has nor the caller gave.
-var errNoKey = &usercode.ConfigError{Field: "Config.Key", Problem: "is nil, so values have no key of their own: call PutWith with PutOptions.Key, Update or Modify, or give a function such as func(p Pod) string { return p.Name }"}
+var errNoKey = &usercode.ConfigError{Field: "Key", Problem: "is nil, so values have no key of their own: call PutWith with PutOptions.Key, Update or Modify, or give a function such as func(p Pod) string { return p.Name }"}
 
 // keyOf returns the key of the draft's value or, without [Config].Key, the draft's.
 func (e *core) keyOf(draft *store.Object) (key string, err error) {

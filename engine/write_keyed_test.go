@@ -81,7 +81,7 @@ func TestKeys_OfWritesWithoutRoomForOne(t *testing.T) {
 	_, emit := e.Emit(ctx, "a")
 	for call, err := range map[string]error{"Create": create, "Put": put, "Replace": replace, "Emit": emit} {
 		t.Run(call, func(t *testing.T) {
-			wanted{usercode.ErrConfig, []string{"Config.Key", "nil", "PutOptions.Key"}}.require(t, err)
+			wanted{usercode.ErrConfig, []string{": Key is nil", "PutOptions.Key"}}.require(t, err)
 		})
 	}
 	_, err := e.PutWith(ctx, "a", engine.PutOptions{Key: "/"})

@@ -68,7 +68,7 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	kind := format.Kind()
 	if kind.ClusterScoped && cfg.Namespace != "" {
 		return nil, &usercode.ConfigError{
-			Field: "remote.Config.Namespace", Problem: fmt.Sprintf("is %q, but a %s has no namespace; leave it out", cfg.Namespace, kind.Kind),
+			Field: "Namespace", Problem: fmt.Sprintf("is %q, but a %s has no namespace; leave it out", cfg.Namespace, kind.Kind),
 		}
 	}
 	b := &Backend{config: cfg, format: format, kind: kind, running: map[*watch]struct{}{}}

@@ -179,7 +179,7 @@ func (c Config) withDefaults() Config {
 func (c *Config) defaultMaxPause() time.Duration { return max(DefaultMaxPause, c.MinPause) }
 
 func wrongField(name, problem string) error {
-	return &usercode.ConfigError{Field: "remote.Config." + name, Problem: problem}
+	return &usercode.ConfigError{Field: name, Problem: problem}
 }
 
 // noToken is the problem of a token that no header can have.

@@ -44,7 +44,7 @@ func TestConfig_PathsAreThoseOfTheKind(t *testing.T) {
 	} {
 		_, err := remote.New(format, cfg)
 		require.ErrorIs(t, err, usercode.ErrConfig)
-		require.ErrorContains(t, err, "remote.Config."+field)
+		require.ErrorContains(t, err, ": "+field+" ")
 	}
 	for _, url := range []string{"http://127.0.0.1#", "http://127.0.0.1/#"} {
 		_, err := remote.Kinds(t.Context(), remote.Config{URL: url})
@@ -64,7 +64,7 @@ func TestNew_RefusesNoFormat(t *testing.T) {
 func TestConfig_ATokenHasNoLineBreak(t *testing.T) {
 	_, err := remote.Kinds(t.Context(), remote.Config{URL: "http://127.0.0.1", Token: "secret\n"})
 	require.ErrorIs(t, err, usercode.ErrConfig)
-	require.ErrorContains(t, err, "remote.Config.Token ")
+	require.ErrorContains(t, err, ": Token ")
 	require.NotContains(t, err.Error(), "secret")
 }
 

@@ -213,5 +213,5 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("%s: the server's answer is larger than %d bytes; if it is right, raise %s", e.Request, e.Limit, e.Field)
+	return fmt.Sprintf("%s: the server's answer is larger than %d bytes; if it is right, raise remote.Config.%s", e.Request, e.Limit, e.Field)
 }

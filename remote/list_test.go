@@ -140,7 +140,7 @@ func TestList_PagesAreBoundedTogether(t *testing.T) {
 	_, err := b.List(t.Context(), backend.ListOptions{})
 	var size *remote.SizeError
 	require.ErrorAs(t, err, &size)
-	require.Equal(t, "remote.Config.MaxListBytes", size.Field)
+	require.Equal(t, "MaxListBytes", size.Field)
 	require.Equal(t, 10_000, size.Limit)
 	require.Less(t, pages, 100)
 }

@@ -204,14 +204,14 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 func (b *Backend) tooLarge(r *request) *SizeError {
 	e := b.config.tooLarge(r.method + " " + b.url(r))
 	if r.list {
-		e.Limit, e.Field = b.config.MaxListBytes, "remote.Config.MaxListBytes"
+		e.Limit, e.Field = b.config.MaxListBytes, "MaxListBytes"
 	}
 	return e
 }
 
 // tooLarge is the error of an answer, other than a list, with more bytes than it may have.
 func (c *Config) tooLarge(request string) *SizeError {
-	return &SizeError{Request: request, Limit: c.maxObject(), Field: "remote.Config.BufferBytes"}
+	return &SizeError{Request: request, Limit: c.maxObject(), Field: "BufferBytes"}
 }
 
 // readBody reads the body of an answer to a request with ctx. It returns tooLarge if that has more

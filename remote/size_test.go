@@ -53,7 +53,7 @@ func TestBackend_AnswersAreBounded(t *testing.T) {
 				var size *remote.SizeError
 				require.ErrorAs(t, err, &size)
 				require.Equal(t, limit, size.Limit)
-				require.Equal(t, "remote.Config."+field, size.Field)
+				require.Equal(t, field, size.Field)
 				require.ErrorContains(t, err, "raise remote.Config."+field)
 			}
 			_, err := b.List(t.Context(), backend.ListOptions{})

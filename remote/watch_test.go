@@ -394,7 +394,7 @@ func TestConfig_IsChecked(t *testing.T) {
 		_, err = remote.New(format, cfg)
 		var wrong *usercode.ConfigError
 		require.ErrorAs(t, err, &wrong, field)
-		require.Equal(t, "remote.Config."+strings.TrimSpace(field), wrong.Field)
+		require.Equal(t, strings.TrimSpace(field), wrong.Field)
 		require.NotContains(t, err.Error(), "secret")
 	}
 	format, err := registry.FormatOf(widgets(new(atomic.Int64)))
@@ -407,5 +407,5 @@ func TestConfig_IsChecked(t *testing.T) {
 	format, err = registry.FormatOf(scoped)
 	require.NoError(t, err)
 	_, err = remote.New(format, remote.Config{URL: "http://h", Namespace: "default"})
-	require.ErrorContains(t, err, `remote.Config.Namespace is "default", but a Widget has no namespace`)
+	require.ErrorContains(t, err, `: Namespace is "default", but a Widget has no namespace`)
 }

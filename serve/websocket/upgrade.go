@@ -36,9 +36,9 @@ type Options struct {
 func (o *Options) validate() error {
 	switch {
 	case o.Ping < 0:
-		return &engine.ConfigError{Field: "websocket.Options.Ping", Problem: "is negative; zero means 30 s"}
+		return &engine.ConfigError{Field: "Options.Ping", Problem: "is negative; zero means 30 s"}
 	case o.Pong < 0:
-		return &engine.ConfigError{Field: "websocket.Options.Pong", Problem: "is negative; zero means 15 s"}
+		return &engine.ConfigError{Field: "Options.Pong", Problem: "is negative; zero means 15 s"}
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func New(options Options) (*Upgrader, error) {
 	u := &Upgrader{origins: http.NewCrossOriginProtection(), ping: options.Ping, pong: options.Pong}
 	for _, origin := range options.Origins {
 		if err := u.origins.AddTrustedOrigin(origin); err != nil {
-			return nil, &engine.ConfigError{Field: "websocket.Options.Origins", Problem: fmt.Sprintf("has %q: give scheme://host[:port]", origin)}
+			return nil, &engine.ConfigError{Field: "Options.Origins", Problem: fmt.Sprintf("has %q: give scheme://host[:port]", origin)}
 		}
 	}
 	return u, nil

@@ -453,6 +453,7 @@ func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	} {
 		_, err := websocket.New(o)
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", o)
+		require.ErrorContains(t, err, ": Options.")
 	}
 }
 

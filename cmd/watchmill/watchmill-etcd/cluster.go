@@ -56,7 +56,7 @@ func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below 
 	}
 	b, err := etcd.New(ctx, cfg)
 	var option *usercode.ConfigError
-	if errors.As(err, &option) && option.Field == "Config.Prefix" {
+	if errors.As(err, &option) && option.Field == "Prefix" {
 		return nil, wrong("whose prefix " + option.Problem)
 	}
 	return b, err

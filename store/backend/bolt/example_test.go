@@ -86,7 +86,7 @@ func ExampleNew() {
 	defer f.Close()
 	_, err := bolt.New(f, "lamps", bolt.Config{})
 	fmt.Println(err)
-	// Output: invalid configuration: Config.Schema has functions missing; give that of the type, such as engine.Config.Schema returns
+	// Output: invalid configuration: Schema has functions missing; give that of the type, such as engine.Config.Schema returns
 }
 
 // A snapshot is taken while writers go on; what is restored has revisions of its

@@ -164,13 +164,13 @@ func (c Config) validate(name string) error {
 	case name == "" || len(name) > maxName || !utf8.ValidString(name):
 		return invalid("name", fmt.Sprintf("is %q; give a type name of 1 to %d bytes of UTF-8", name, maxName))
 	case c.Schema.New == nil || c.Schema.Clone == nil || c.Schema.Pointer == nil || c.Schema.Describe == nil || c.Schema.Size == nil:
-		return invalid("Config.Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
+		return invalid("Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
-		return invalid("Config.OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
+		return invalid("OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.FirstRevision > maxFirst:
-		return invalid("Config.FirstRevision", fmt.Sprintf("is %d, which is too large; leave it zero", c.FirstRevision))
+		return invalid("FirstRevision", fmt.Sprintf("is %d, which is too large; leave it zero", c.FirstRevision))
 	}
-	return c.Retain.Validate("Config.Retain")
+	return c.Retain.Validate("Retain")
 }
 
 func (c Config) withDefaults(now time.Time) Config {

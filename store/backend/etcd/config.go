@@ -117,7 +117,7 @@ type Config struct {
 
 func (c *Config) validate() error {
 	invalid := func(option, problem string) error {
-		return &usercode.ConfigError{Field: "Config." + option, Problem: problem}
+		return &usercode.ConfigError{Field: option, Problem: problem}
 	}
 	if err := validatePrefix(c.Prefix); err != nil {
 		return err

@@ -28,7 +28,7 @@ func newKeyspace(prefix string) keyspace {
 
 // validatePrefix reports what is wrong with Config.Prefix.
 func validatePrefix(prefix string) error {
-	invalid := func(problem string) error { return &usercode.ConfigError{Field: "Config.Prefix", Problem: problem} }
+	invalid := func(problem string) error { return &usercode.ConfigError{Field: "Prefix", Problem: problem} }
 	switch {
 	case prefix == "":
 		return invalid(`is empty; give the objects a place of their own, such as "/shop/pods"`)

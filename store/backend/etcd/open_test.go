@@ -27,24 +27,24 @@ import (
 func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
 	good := etcd.Config{Prefix: "/shop/pods", Schema: backendtest.Schema(), Endpoints: []string{"127.0.0.1:1"}}
 	for field, change := range map[string]func(*etcd.Config){
-		"Config.Prefix is empty":                         func(c *etcd.Config) { c.Prefix = "" },
-		"Config.Prefix ends with a slash":                func(c *etcd.Config) { c.Prefix = "/" },
-		"Config.Prefix is not a path":                    func(c *etcd.Config) { c.Prefix = "/shop//pods" },
-		"Config.Prefix is not valid UTF-8":               func(c *etcd.Config) { c.Prefix = "\xff" },
-		"Config.Schema has functions missing":            func(c *etcd.Config) { c.Schema = store.Schema{} },
-		"Config.Endpoints is empty":                      func(c *etcd.Config) { c.Endpoints = nil },
-		"Config.Client is given together with Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
-		"Config.OnUndecodable is 7":                      func(c *etcd.Config) { c.OnUndecodable = 7 },
-		"Config.Buffer is negative":                      func(c *etcd.Config) { c.Buffer.Events = -1 },
-		"Config.ProgressEvery is negative":               func(c *etcd.Config) { c.ProgressEvery = -1 },
-		"Config.RequestTimeout is negative":              func(c *etcd.Config) { c.RequestTimeout = -1 },
-		"Config.LeasePool is negative":                   func(c *etcd.Config) { c.LeasePool = -1 },
+		"Prefix is empty":                         func(c *etcd.Config) { c.Prefix = "" },
+		"Prefix ends with a slash":                func(c *etcd.Config) { c.Prefix = "/" },
+		"Prefix is not a path":                    func(c *etcd.Config) { c.Prefix = "/shop//pods" },
+		"Prefix is not valid UTF-8":               func(c *etcd.Config) { c.Prefix = "\xff" },
+		"Schema has functions missing":            func(c *etcd.Config) { c.Schema = store.Schema{} },
+		"Endpoints is empty":                      func(c *etcd.Config) { c.Endpoints = nil },
+		"Client is given together with Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
+		"OnUndecodable is 7":                      func(c *etcd.Config) { c.OnUndecodable = 7 },
+		"Buffer is negative":                      func(c *etcd.Config) { c.Buffer.Events = -1 },
+		"ProgressEvery is negative":               func(c *etcd.Config) { c.ProgressEvery = -1 },
+		"RequestTimeout is negative":              func(c *etcd.Config) { c.RequestTimeout = -1 },
+		"LeasePool is negative":                   func(c *etcd.Config) { c.LeasePool = -1 },
 	} {
 		bad := good
 		change(&bad)
 		_, err := etcd.New(context.Background(), bad)
 		require.ErrorIs(t, err, usercode.ErrConfig)
-		require.ErrorContains(t, err, field)
+		require.ErrorContains(t, err, ": "+field)
 	}
 }
 

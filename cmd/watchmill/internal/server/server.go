@@ -194,7 +194,7 @@ func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told fu
 func (o *Options) flagged(err error) error {
 	var wrong *engine.ConfigError
 	switch {
-	case errors.As(err, &wrong) && wrong.Field == "remote.Config.URL":
+	case errors.As(err, &wrong) && wrong.Field == "URL":
 		return &engine.ConfigError{Field: "--upstream", Problem: o.wrongUpstream()}
 	case errors.As(err, &wrong) && wrong.Field == "Resources" && len(o.CRDs) > 0:
 		return &engine.ConfigError{Field: "--crd", Problem: wrong.Problem}
