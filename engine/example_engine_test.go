@@ -240,7 +240,7 @@ func ExampleNewHost() {
 
 // With a virtual clock and a seeded executor nothing happens by itself: the engine
 // runs while a call waits, in an order that the seed decides.
-func ExampleNewSeeded() {
+func ExampleNewSeededExecutor() {
 	ctx := context.Background()
 	host, err := engine.NewHost(engine.HostConfig{
 		Clock:    engine.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
