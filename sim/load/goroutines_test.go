@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/scenario"
 )
 
 // In a bubble time passes as soon as all goroutines wait or have ended, so one that
@@ -26,6 +29,41 @@ func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			require.LessOrEqual(t, goroutines(), before, "goroutines from before the test may end")
 		}
+	})
+}
+
+// On a busy machine, what the program did before a run may be about to end when it begins.
+func TestRun_LeavesNoGoroutineThoughAnotherEndsMeanwhile(t *testing.T) {
+	plan := brief(t, &scenario.Scenario{
+		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}}, Assert: []scenario.Assertion{"goroutines = start"},
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ending := make(chan struct{})
+		go func() { <-ending }()
+		rep, err := Run(t.Context(), plan, Options{Observe: func(*engine.Host) (func(), error) {
+			close(ending)
+			return nil, nil
+		}})
+		require.NoError(t, err)
+		require.True(t, rep.OK(), "%+v", rep.Assertions)
+	})
+}
+
+// A goroutine that runs on is told of.
+func TestRun_SaysThatAGoroutineIsLeft(t *testing.T) {
+	plan := brief(t, &scenario.Scenario{
+		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}}, Assert: []scenario.Assertion{"goroutines = start"},
+	})
+	synctest.Test(t, func(t *testing.T) {
+		left := make(chan struct{})
+		defer close(left)
+		rep, err := Run(t.Context(), plan, Options{Observe: func(*engine.Host) (func(), error) {
+			go func() { <-left }()
+			return nil, nil
+		}})
+		require.NoError(t, err)
+		require.False(t, rep.OK())
+		require.Equal(t, rep.GoroutinesBefore+1, rep.Metrics["goroutines"])
 	})
 }
 

@@ -188,6 +188,7 @@ func (r *run) close() error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	r.goroutines[0] = min(r.goroutines[0], r.goroutines[1]) // without those that have ended meanwhile, and were not the run's
 	return err
 }
 

@@ -37,7 +37,8 @@ type Report struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 
 	// Metrics are by name, in the units of scenario.Metrics; what was not measured is missing.
-	// GoroutinesBefore is the number of goroutines at the start.
+	// GoroutinesBefore is the number of goroutines at the start, without those of the program that ended
+	// during the run.
 	Metrics          map[string]float64 `json:"metrics"`
 	GoroutinesBefore float64            `json:"goroutinesBefore"`
 	Assertions       []Assertion        `json:"assertions"`
