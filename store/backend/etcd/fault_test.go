@@ -15,6 +15,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
 	"github.com/watchmill/watchmill/store/codec"
@@ -190,6 +191,24 @@ func TestWatch_GoesOnThroughASlowConnection(t *testing.T) {
 		f.create(fmt.Sprint("k", i), "x")
 	}
 	require.Len(t, w.read(f.foreign("last", "x")), 11)
+}
+
+// etcd sends what is too large for one message in several, which may divide a revision.
+func TestWatch_TakesARevisionThatComesInParts(t *testing.T) {
+	f := newFixture(t)
+	var values []backendtest.Value
+	for i := range 100 {
+		values = append(values, backendtest.Value{Key: fmt.Sprintf("k%02d", i), Text: strings.Repeat("x", 13_500)})
+	}
+	first := transact(t, f.raw, f.cfg.Prefix, values, nil)
+	w := f.watch(first, "")
+	for i := range values {
+		values[i].Text = strings.Repeat("y", 13_500)
+	}
+	last := transact(t, f.raw, f.cfg.Prefix, values, nil) // 1.4 MB, and as much of the states before, in messages of 2 MB
+	require.Equal(t, len(values), len(w.read(last)))
+	last = f.foreign("last", "z")
+	require.Equal(t, []string{"ADDED last=z was -"}, w.read(last))
 }
 
 // A connection that says nothing is found out, though it stays open.
