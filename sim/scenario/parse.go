@@ -113,6 +113,8 @@ func onlyDocument(tokens token.Tokens) (only token.Tokens, e *Error) {
 		first := slices.IndexFunc(document, func(tk *token.Token) bool { return tk.Type != token.CommentType })
 		switch {
 		case first < 0:
+		case document[first].Type == token.DirectiveType:
+			return nil, errorAt(document[first], "there is a directive", "leave its line out")
 		case only != nil:
 			return nil, errorAt(document[first], "there is a second document", "write one scenario per file")
 		default:
