@@ -400,7 +400,7 @@ func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 	require.Zero(t, running[1].Stats().Watches)
 }
 
-func TestRunning_WindowIsTheOneThatWatchesResumeFrom(t *testing.T) {
+func TestView_WindowIsTheOneThatWatchesResumeFrom(t *testing.T) {
 	defaults := engine.Window{MinAge: store.DefaultMinAge, MaxEvents: store.DefaultMaxEvents, MaxBytes: store.DefaultMaxBytes, ChunkSize: store.DefaultChunkSize}
 	lasting := defaults
 	lasting.MinAge, lasting.MaxEvents = math.MaxInt64, engine.DefaultDurableEvents

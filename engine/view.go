@@ -28,27 +28,27 @@ func (e *core) id() string { return strconv.FormatUint(e.tokenID, 36) }
 func (e *core) lastEnds() []WatchEnd { return e.ends.newest() }
 
 // Name returns the name of the engine.
-func (r View) Name() string { return r.core.settings().name }
+func (v View) Name() string { return v.core.settings().name }
 
 // ID returns a text that no other engine of the host has, not even one of the same name or one
 // that has ended.
-func (r View) ID() string { return r.core.id() }
+func (v View) ID() string { return v.core.id() }
 
 // Cached reports whether there is a cache; without one most of Stats is zero.
-func (r View) Cached() bool { return r.core.settings().cached() }
+func (v View) Cached() bool { return v.core.settings().cached() }
 
 // Window returns the bounds of the history that watches can resume from, with the defaults
 // filled in. They are zero without a cache, where the history is the backend's.
-func (r View) Window() Window { return r.core.windowLimits() }
+func (v View) Window() Window { return v.core.windowLimits() }
 
 // Stats is as [Engine.Stats].
-func (r View) Stats() Stats { return r.core.stats() }
+func (v View) Stats() Stats { return v.core.stats() }
 
 // Watches is as [Engine.Watches].
-func (r View) Watches() []WatchInfo { return r.core.watches() }
+func (v View) Watches() []WatchInfo { return v.core.watches() }
 
 // Ends returns the last 64 ends of watches, the newest first.
-func (r View) Ends() []WatchEnd { return r.core.lastEnds() }
+func (v View) Ends() []WatchEnd { return v.core.lastEnds() }
 
 // Engines returns the engines that run on the host, those of topics too, by name, and
 // those of one name in the order in which they began.

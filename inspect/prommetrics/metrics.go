@@ -201,8 +201,8 @@ var figures = []figure{
 	counter("watchmill_source_errors_total", "Errors of the backend that the Reflector has met.", func(s *engine.Stats) uint64 { return s.Source.Errors }),
 }
 
-func capacity(r engine.View, _ *engine.Stats) float64 {
-	return float64(r.Window().MaxEvents)
+func capacity(v engine.View, _ *engine.Stats) float64 {
+	return float64(v.Window().MaxEvents)
 }
 
 func truth(b bool) float64 {
