@@ -16,9 +16,10 @@ type Upgrader interface {
 	// Wants reports whether a request asks for messages. An error refuses the request;
 	// it is an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors.
 	Wants(r *http.Request) (bool, error)
-	// Upgrade answers the request and takes over its connection. If the client leaves, it
-	// calls gone, on any goroutine and at any time until Close returns. If it returns an
-	// error, it has answered the request with that.
+	// Upgrade answers the request and takes over its connection. The header of w has what the
+	// answer says besides the handshake, such as warnings. If the client leaves, it calls gone, on
+	// any goroutine and at any time until Close returns. If it returns an error, it has answered
+	// the request with that.
 	Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (Messages, error)
 }
 
@@ -55,6 +56,7 @@ type messages struct {
 // upgrade turns the request into a stream of messages.
 func (c *call) upgrade(end func(error)) (*messages, error) {
 	gone := func(err error) { end(fmt.Errorf("%w: %w", errClientGone, err)) }
+	c.w.CompleteHeader() // an Upgrader may send it to the connection itself
 	to, err := c.cfg.WebSocket.Upgrade(c.w, c.r, gone)
 	if err != nil {
 		return nil, err

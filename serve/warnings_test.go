@@ -3,6 +3,8 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,4 +62,36 @@ func TestWarnings_AreEachOnceAndBounded(t *testing.T) {
 	}
 	require.Equal(t, want, warned(many...), "the rest is left out")
 	require.Equal(t, []string{"of two lines"}, warned("of\x01two\nlines"))
+}
+
+// handshaker is an Upgrader that takes the connection over first, and then sends the header by itself.
+type handshaker struct{}
+
+func (handshaker) Wants(r *http.Request) (bool, error) { return r.Header.Get("Upgrade") != "", nil }
+
+func (handshaker) Upgrade(w http.ResponseWriter, _ *http.Request, _ func(error)) (serve.Messages, error) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	var header strings.Builder
+	_ = w.Header().Write(&header)
+	_, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n%s\r\n", header.String())
+	return silent{conn}, err
+}
+
+// silent is a connection on which nothing is sent.
+type silent struct{ net.Conn }
+
+func (silent) Send(context.Context, []byte) error { return nil }
+func (s silent) Close(int)                        { _ = s.Conn.Close() }
+
+func TestWarnings_AreInTheHeaderThatAnUpgraderSends(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], cfg *serve.Config) {
+		w.Deprecated, cfg.WebSocket = "use v2", handshaker{}
+	})
+	resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=1", "", "Connection", "Upgrade", "Upgrade", "test")
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusSwitchingProtocols, resp.StatusCode)
+	require.Equal(t, []string{`299 - "use v2"`}, resp.Header.Values("Warning"))
 }

@@ -59,6 +59,10 @@ func (w *Writer) Header() http.Header { return w.to.Header() }
 // Warn adds a warning to the header of an answer that has yet to begin.
 func (w *Writer) Warn(text string) { w.warnings.add(text) }
 
+// CompleteHeader adds the warnings to the header, for an answer that may begin past the writer. Any other answer's
+// header is complete once it begins.
+func (w *Writer) CompleteHeader() { w.warnings.setIn(w.Header()) }
+
 // BeginWatch begins the answer of a watch, whose events are sent in smaller parts.
 func (w *Writer) BeginWatch() {
 	w.part = partOfWatch
@@ -76,7 +80,7 @@ func (w *Writer) WriteHeader(code int) {
 func (w *Writer) begin(code int) {
 	if w.code == 0 {
 		w.code = code
-		w.warnings.setIn(w.Header())
+		w.CompleteHeader()
 		w.since = time.Now()
 		w.begun.Store(true)
 		w.Extend()
