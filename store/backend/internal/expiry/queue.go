@@ -18,7 +18,6 @@ import (
 type Queue struct {
 	running sorted // with a monotonic reading
 	wall    sorted // without
-	objects int    // in both; mostly zero, and then no tree is asked
 }
 
 // sorted is a B-tree, as an interface to save compile time: a package that can reach a generic
@@ -26,6 +25,7 @@ type Queue struct {
 type sorted interface {
 	Set(e *Expiring) (prev *Expiring, replaced bool)
 	Delete(e *Expiring) (prev *Expiring, found bool)
+	Len() int
 	Min() (first *Expiring, ok bool)
 	Scan(yield func(e *Expiring) bool)
 }
@@ -60,26 +60,19 @@ func (q *Queue) of(at time.Time) sorted {
 }
 
 // Add adds o, which has a time to expire at.
-func (q *Queue) Add(o *store.Object, size int) {
-	if _, replaced := q.of(o.Expires).Set(&Expiring{o, size}); !replaced {
-		q.objects++
-	}
-}
+func (q *Queue) Add(o *store.Object, size int) { q.of(o.Expires).Set(&Expiring{o, size}) }
 
 // Remove forgets o, if it is there.
 func (q *Queue) Remove(o *store.Object) {
-	if o.Expires.IsZero() {
-		return
-	}
-	if _, found := q.of(o.Expires).Delete(&Expiring{Object: o}); found {
-		q.objects--
+	if !o.Expires.IsZero() {
+		q.of(o.Expires).Delete(&Expiring{Object: o})
 	}
 }
 
 // Earliest returns when the first object expires, as seen from now; [Never] if none does.
 func (q *Queue) Earliest(now time.Time) time.Time {
-	if q.objects == 0 {
-		return Never
+	if q.running.Len()+q.wall.Len() == 0 {
+		return Never // asked by each write, where mostly no object expires
 	}
 	first, ok := q.running.Min()
 	if other, too := q.wall.Min(); too && (!ok || other.Object.Expires.Sub(now) < first.Object.Expires.Sub(now)) {
@@ -92,13 +85,7 @@ func (q *Queue) Earliest(now time.Time) time.Time {
 }
 
 // byWall reports whether there are objects that expire by the wall clock.
-func (q *Queue) byWall() bool {
-	if q.objects == 0 {
-		return false
-	}
-	_, some := q.wall.Min()
-	return some
-}
+func (q *Queue) byWall() bool { return q.wall.Len() > 0 }
 
 // Expired returns up to n objects that have expired by now, in the order of their expiries and
 // keys, but those that expire by the wall clock last. They stay in the queue until they are
