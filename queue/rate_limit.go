@@ -103,8 +103,8 @@ func (l *fastSlow[T]) When(item T, _ time.Time) time.Duration {
 	return l.slow
 }
 
-// limited limits all items together. It does not count them.
-type limited[T comparable] struct{ bucket *rate.Limiter }
+// tokenBucket limits all items together. It does not count them.
+type tokenBucket[T comparable] struct{ bucket *rate.Limiter }
 
 // NewBucketRateLimiter returns a limiter of all items together, which takes a token from bucket
 // for each try. The delay is infinite if the bucket never has a token. Nil means no limit. It does
@@ -113,16 +113,16 @@ func NewBucketRateLimiter[T comparable](bucket *rate.Limiter) RateLimiter[T] {
 	if bucket == nil {
 		bucket = rate.NewLimiter(rate.Inf, 0)
 	}
-	return limited[T]{bucket}
+	return tokenBucket[T]{bucket}
 }
 
-func (l limited[T]) When(_ T, now time.Time) time.Duration {
+func (l tokenBucket[T]) When(_ T, now time.Time) time.Duration {
 	return l.bucket.ReserveN(now, 1).DelayFrom(now)
 }
 
-func (limited[T]) Forget(T) {}
+func (tokenBucket[T]) Forget(T) {}
 
-func (limited[T]) NumRequeues(T) int { return 0 }
+func (tokenBucket[T]) NumRequeues(T) int { return 0 }
 
 // maxOf is several limiters at once.
 type maxOf[T comparable] []RateLimiter[T]
