@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/report"
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
@@ -32,36 +33,35 @@ func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
 	})
 }
 
+// runLeaving runs a plan that asserts that no goroutine is left, and does something once the goroutines before it are counted.
+func runLeaving(t *testing.T, do func()) *report.Report {
+	t.Helper()
+	rep, err := Run(t.Context(), brief(t, &scenario.Scenario{
+		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}}, Assert: []scenario.Assertion{"goroutines = start"},
+	}), Options{Observe: func(*engine.Host) (func(), error) {
+		do()
+		return nil, nil
+	}})
+	require.NoError(t, err)
+	return rep
+}
+
 // On a busy machine, what the program did before a run may be about to end when it begins.
 func TestRun_LeavesNoGoroutineThoughAnotherEndsMeanwhile(t *testing.T) {
-	plan := brief(t, &scenario.Scenario{
-		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}}, Assert: []scenario.Assertion{"goroutines = start"},
-	})
 	synctest.Test(t, func(t *testing.T) {
 		ending := make(chan struct{})
 		go func() { <-ending }()
-		rep, err := Run(t.Context(), plan, Options{Observe: func(*engine.Host) (func(), error) {
-			close(ending)
-			return nil, nil
-		}})
-		require.NoError(t, err)
+		rep := runLeaving(t, func() { close(ending) })
 		require.True(t, rep.OK(), "%+v", rep.Assertions)
 	})
 }
 
 // A goroutine that runs on is told of.
 func TestRun_SaysThatAGoroutineIsLeft(t *testing.T) {
-	plan := brief(t, &scenario.Scenario{
-		Watchers: []scenario.Watcher{{}}, Writers: []scenario.Writer{{Rate: 100}}, Assert: []scenario.Assertion{"goroutines = start"},
-	})
 	synctest.Test(t, func(t *testing.T) {
 		left := make(chan struct{})
 		defer close(left)
-		rep, err := Run(t.Context(), plan, Options{Observe: func(*engine.Host) (func(), error) {
-			go func() { <-left }()
-			return nil, nil
-		}})
-		require.NoError(t, err)
+		rep := runLeaving(t, func() { go func() { <-left }() })
 		require.False(t, rep.OK())
 		require.Equal(t, rep.GoroutinesBefore+1, rep.Metrics["goroutines"])
 	})
