@@ -13,7 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 )
 
-// deletePage is how many objects deleteAll reads at once.
+// deletePage is how many objects deleteCollection reads at once.
 const deletePage = 10_000
 
 // errMarkFirst: something keeps the object, so it can only be marked. errMayGo: nothing
@@ -155,11 +155,11 @@ func (c *core) setDeletion(m metav1.Object, current *store.Object, opts *DeleteO
 	objectmeta.Mark(m, c.gracePeriod(current, opts), c.timestamp())
 }
 
-// deleteAll deletes the objects that which selects, page by page, and returns their last
+// deleteCollection deletes the objects that which selects, page by page, and returns their last
 // states, even if it fails. Objects that are gone by then are left out. With a limit it deletes
 // one page of that many, and there is a token for those after it. The revision is not less than
 // that of any object.
-func (c *core) deleteAll(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted reads.Page, err error) {
+func (c *core) deleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (deleted reads.Page, err error) {
 	limit := which.Limit
 	switch {
 	case limit == 0:

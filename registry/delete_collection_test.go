@@ -76,9 +76,10 @@ func TestDeleteCollection_DeletesNoMoreThanTheLimit(t *testing.T) {
 	require.Equal(t, []string{"e"}, left())
 }
 
-// More objects than are read at once are all deleted.
-func TestDeleteCollection_ReadsPages(t *testing.T) {
-	s := newStore(t, config())
+// deletesMoreThanAPage checks that more objects than are read at once are all deleted.
+func deletesMoreThanAPage(t *testing.T, cfg registry.Config[Widget]) {
+	t.Helper()
+	s := newStore(t, cfg)
 	for i := range registry.DeletePage + 1 {
 		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
 	}
@@ -87,17 +88,13 @@ func TestDeleteCollection_ReadsPages(t *testing.T) {
 	require.Equal(t, registry.DeletePage+1, n)
 }
 
+func TestDeleteCollection_ReadsPages(t *testing.T) { deletesMoreThanAPage(t, config()) }
+
 // Each deletion is a change, too: many of them displace the revision of the first page.
 func TestDeleteCollection_GoesOnWhereTheRevisionOfItsFirstPageIsGone(t *testing.T) {
 	cfg := config()
 	cfg.Engine.Window = engine.Window{MaxEvents: 100}
-	s := newStore(t, cfg)
-	for i := range registry.DeletePage + 1 {
-		create(t, s, widget(fmt.Sprintf("w%d", i), 1))
-	}
-	n, err := s.DeleteCollection(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
-	require.NoError(t, err)
-	require.Equal(t, registry.DeletePage+1, n)
+	deletesMoreThanAPage(t, cfg)
 }
 
 // The caller continues a deletion with a limit, and so has to know that the revision of its list has expired.

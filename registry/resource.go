@@ -294,7 +294,7 @@ func (r *resource) DeleteCollection(ctx context.Context, which engine.ListOption
 	if err := r.fields.Check(which.Fields, which.FieldSelector); err != nil {
 		return Page{}, err
 	}
-	deleted, err := r.deleteAll(ctx, which, opts)
+	deleted, err := r.deleteCollection(ctx, which, opts)
 	if err != nil {
 		return Page{}, err
 	}

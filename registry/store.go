@@ -213,7 +213,7 @@ func (s *Store[T]) Delete(ctx context.Context, key string, opts DeleteOptions) (
 // error. Errors: as for Delete, and for [engine.Engine.List]. The object that it stopped at is the
 // Key of a [*ConflictError] and of an [*AdmissionError].
 func (s *Store[T]) DeleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (int, error) {
-	deleted, err := s.core.deleteAll(ctx, which, opts)
+	deleted, err := s.core.deleteCollection(ctx, which, opts)
 	return len(deleted.Items), err
 }
 
