@@ -9,24 +9,25 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // history draws writes that storage made, each at a revision of its own, with
 // others' writes between. It returns the states before and after them, and the
 // last revision.
 func history(t *rapid.T) (old, is *store.Tree, after, through store.Revision) {
-	tree, rev := treeOf(), store.Revision(0)
+	tree, rev := storetest.TreeOf(), store.Revision(0)
 	write := func() {
 		rev++
 		key := fmt.Sprint("k", rapid.IntRange(0, 12).Draw(t, "key"))
 		switch o := tree.Get(key); {
 		case rapid.IntRange(0, 9).Draw(t, "kind") == 0: // of another type
 		case o == nil:
-			tree.Put(newThing(store.Object{Key: key, Revision: rev, Created: rev}))
+			tree.Put(storetest.NewThing(store.Object{Key: key, Revision: rev, Created: rev}))
 		case rapid.Bool().Draw(t, "delete"):
 			tree.Delete(key)
 		default:
-			tree.Put(newThing(store.Object{Key: key, Revision: rev, Created: o.Created}))
+			tree.Put(storetest.NewThing(store.Object{Key: key, Revision: rev, Created: o.Created}))
 		}
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "before") {
@@ -42,7 +43,7 @@ func history(t *rapid.T) (old, is *store.Tree, after, through store.Revision) {
 func TestDiff_OfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, is, after, through := history(t)
-		events := store.Diff(things, old.View(), is.View(), after, through, time.Time{})
+		events := store.Diff(storetest.Things, old.View(), is.View(), after, through, time.Time{})
 		requireLeadsTo(t, old, is, events)
 		last := after
 		for _, ev := range events {
@@ -58,10 +59,10 @@ func TestDiff_OfHonestStorageHasARevisionForEachEvent(t *testing.T) {
 func TestDiff_OfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	revision := rapid.Map(rapid.Uint64Range(0, 20), func(n uint64) store.Revision { return store.Revision(n) })
 	state := rapid.Custom(func(t *rapid.T) *store.Tree {
-		tree := treeOf()
+		tree := storetest.TreeOf()
 		for n := range 8 {
 			if rapid.Bool().Draw(t, "there") {
-				tree.Put(newThing(store.Object{
+				tree.Put(storetest.NewThing(store.Object{
 					Key: fmt.Sprint("k", n), Revision: revision.Draw(t, "revision"), Created: revision.Draw(t, "created"),
 				}))
 			}
@@ -71,7 +72,7 @@ func TestDiff_OfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old, is := state.Draw(t, "old"), state.Draw(t, "new")
 		after, through := revision.Draw(t, "after"), revision.Draw(t, "through")
-		events := store.Diff(things, old.View(), is.View(), after, through, time.Time{})
+		events := store.Diff(storetest.Things, old.View(), is.View(), after, through, time.Time{})
 		requireLeadsTo(t, old, is, events)
 		last := after + 1
 		for _, ev := range events {
@@ -83,8 +84,8 @@ func TestDiff_OfAnyStatesLeadsFromOneToTheOther(t *testing.T) {
 }
 
 func TestDiff_OfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
-	old, at := treeOf("a"), time.Unix(7, 0)
-	events := store.Diff(things, old.View(), nil, 10, 15, at)
+	old, at := storetest.TreeOf("a"), time.Unix(7, 0)
+	events := store.Diff(storetest.Things, old.View(), nil, 10, 15, at)
 	require.Len(t, events, 1)
 	require.Equal(t, at, events[0].Object.Written)
 	require.Same(t, old.Get("a"), events[0].Prev)
@@ -92,9 +93,9 @@ func TestDiff_OfADeletionSaysWhenAndWhatWasThere(t *testing.T) {
 }
 
 func TestDiff_OfAViewAndItselfLooksAtNothing(t *testing.T) {
-	v := treeOf("a", "b").View()
+	v := storetest.TreeOf("a", "b").View()
 	require.Zero(t, testing.AllocsPerRun(10, func() {
-		if store.Diff(things, v, v, 1, 2, time.Time{}) != nil {
+		if store.Diff(storetest.Things, v, v, 1, 2, time.Time{}) != nil {
 			t.Error("events from nothing")
 		}
 	}))

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 var (
@@ -42,7 +43,7 @@ func anyObject(t *rapid.T) *store.Object {
 // them.
 func fieldsOf(o *store.Object) fields.Set {
 	set := fields.Set{}
-	for i, name := range columns {
+	for i, name := range storetest.Columns {
 		set[name] = o.Field(i)
 	}
 	return set
@@ -56,7 +57,7 @@ func TestFilter_AgreesWithItsSelectors(t *testing.T) {
 		require.NoError(t, err)
 		f, err := fields.ParseSelector(strings.Join(rapid.SliceOfN(anyFieldTerm, 0, 3).Draw(t, "fields"), ","))
 		require.NoError(t, err)
-		filter, err := store.NewFilter(columns, store.FilterOptions{Prefix: prefix, LabelSelector: l, FieldSelector: f})
+		filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{Prefix: prefix, LabelSelector: l, FieldSelector: f})
 		require.NoError(t, err)
 		for range 5 {
 			o := anyObject(t)
@@ -84,7 +85,7 @@ func TestFilter_CanonicalFormIgnoresOrderAndRepetition(t *testing.T) {
 		l := rapid.SliceOfN(anyLabelTerm, 0, 3).Draw(t, "labels")
 		f := rapid.SliceOfN(anyFieldTerm, 0, 3).Draw(t, "fields")
 		parse := func(l, f []string) *store.Filter {
-			filter, err := store.NewFilter(columns, store.FilterOptions{Labels: strings.Join(l, ","), Fields: strings.Join(f, ",")})
+			filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{Labels: strings.Join(l, ","), Fields: strings.Join(f, ",")})
 			require.NoError(t, err)
 			return filter
 		}
@@ -101,7 +102,7 @@ func TestFilter_EqualCanonicalFormsSelectTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := anyPrefix.Draw(t, "prefix")
 		parse := func() *store.Filter {
-			filter, err := store.NewFilter(columns, store.FilterOptions{Labels: terms.Draw(t, "labels"), Prefix: prefix})
+			filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{Labels: terms.Draw(t, "labels"), Prefix: prefix})
 			require.NoError(t, err)
 			return filter
 		}

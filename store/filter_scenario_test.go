@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // TestFilter_Scenarios runs testdata/filter. Its commands are:
@@ -26,7 +27,7 @@ func TestFilter_Scenarios(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "filter":
-				f, err := store.NewFilter(columns, parseOptions(t, strings.Split(d.Input, "\n")))
+				f, err := store.NewFilter(storetest.Columns, parseOptions(t, strings.Split(d.Input, "\n")))
 				if err != nil {
 					return err.Error()
 				}
@@ -60,7 +61,7 @@ func describe(f *store.Filter) string {
 func groupByCanonical(t *testing.T, input string) string {
 	numbers := map[string]int{}
 	return eachLine(input, func(line string) string {
-		f, err := store.NewFilter(columns, parseOptions(t, strings.Split(line, ";")))
+		f, err := store.NewFilter(storetest.Columns, parseOptions(t, strings.Split(line, ";")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 func ExampleNewFilter() {
@@ -57,19 +58,19 @@ func ExampleMatches() {
 
 // object is what most tests match on.
 func object(key string, l labels.Set, f fields.Set) *store.Object {
-	return newThing(store.Object{Key: key, Labels: store.LabelsOf(l), Fields: row(f)})
+	return storetest.NewThing(store.Object{Key: key, Labels: store.LabelsOf(l), Fields: storetest.Row(f)})
 }
 
 // selecting returns the filter of selectors that were parsed.
 func selecting(t *testing.T, l labels.Selector, f fields.Selector) *store.Filter {
 	t.Helper()
-	filter, err := store.NewFilter(columns, store.FilterOptions{LabelSelector: l, FieldSelector: f})
+	filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{LabelSelector: l, FieldSelector: f})
 	require.NoError(t, err)
 	return filter
 }
 
 func TestFilter_NilAndEmptyWantEverything(t *testing.T) {
-	empty, err := store.NewFilter(columns, store.FilterOptions{})
+	empty, err := store.NewFilter(storetest.Columns, store.FilterOptions{})
 	require.NoError(t, err)
 	for name, f := range map[string]*store.Filter{
 		"nil":               nil,
@@ -112,7 +113,7 @@ func TestFilter_ErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 		"unknown parsed":     {store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("z", "1")}, "FieldSelector", `unknown field "z"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := store.NewFilter(columns, c.opts)
+			f, err := store.NewFilter(storetest.Columns, c.opts)
 			require.Nil(t, f)
 			require.ErrorIs(t, err, store.ErrInvalidSelector)
 			var invalid *store.SelectorError
@@ -125,11 +126,39 @@ func TestFilter_ErrorsNameTheOptionAndShowHowToWriteIt(t *testing.T) {
 }
 
 func TestFilter_ErrorOfAKeyIsAKeyErrorToo(t *testing.T) {
-	_, err := store.NewFilter(columns, store.FilterOptions{Key: "a/../b"})
+	_, err := store.NewFilter(storetest.Columns, store.FilterOptions{Key: "a/../b"})
 	require.ErrorIs(t, err, store.ErrInvalidKey)
 	var invalid *store.KeyError
 	require.ErrorAs(t, err, &invalid)
 	require.Equal(t, "a/../b", invalid.Key)
+}
+
+// A selector in text form and a parsed one hold both.
+func TestFilter_TextAndParsedSelectorsHoldTogether(t *testing.T) {
+	both, err := store.NewFilter(storetest.Columns, store.FilterOptions{
+		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"tier": "front"}),
+		Fields: "x=1", FieldSelector: fields.OneTermEqualSelector("y", "2"),
+	})
+	require.NoError(t, err)
+	text, err := store.NewFilter(storetest.Columns, store.FilterOptions{Labels: "tier=front,app=web", Fields: "y=2,x=1"})
+	require.NoError(t, err)
+	require.Equal(t, text.Canonical(), both.Canonical())
+
+	contradiction, err := store.NewFilter(storetest.Columns, store.FilterOptions{
+		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"app": "db"}),
+	})
+	require.NoError(t, err)
+	require.True(t, contradiction.Nothing())
+}
+
+func TestFilter_ErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
+	_, err := store.NewFilter(storetest.Columns, store.FilterOptions{Fields: "spec.nodename=n7"})
+	require.ErrorIs(t, err, store.ErrInvalidSelector)
+	require.ErrorIs(t, err, store.ErrUnknownField)
+	require.EqualError(t, err, `invalid Fields "spec.nodename=n7": unknown field "spec.nodename": did you mean "spec.nodeName"? declared are `+
+		`a, app, b, p, q, r, spec.nodeName, status.phase, x, y`)
+	_, err = store.NewFilter(nil, store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("a", "1")})
+	require.EqualError(t, err, `invalid FieldSelector "a=1": unknown field "a": no fields are declared`)
 }
 
 // A conjunction with fields.Nothing lists its other terms as if they could be
@@ -169,7 +198,7 @@ func TestFilter_RecognisesSelectorsThatSelectNothing(t *testing.T) {
 }
 
 func TestFilter_MatchingDoesNotAllocate(t *testing.T) {
-	f, err := store.NewFilter(columns, store.FilterOptions{
+	f, err := store.NewFilter(storetest.Columns, store.FilterOptions{
 		Prefix: "default", Labels: "app=web,tier in (a,b),!legacy", Fields: "spec.nodeName=n7,status.phase!=Failed",
 	})
 	require.NoError(t, err)
@@ -186,7 +215,7 @@ func BenchmarkMatches(b *testing.B) {
 		"label":      {Labels: "app=web"},
 		"four terms": {Labels: "app=web,tier in (a,b)", Fields: "spec.nodeName=n7,status.phase!=Failed"},
 	} {
-		f, err := store.NewFilter(columns, opts)
+		f, err := store.NewFilter(storetest.Columns, opts)
 		require.NoError(b, err)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

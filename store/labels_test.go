@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 func ExampleLabelsOf() {
@@ -115,7 +116,7 @@ func TestLabels_ThatAreNoneSelectAsNone(t *testing.T) {
 	require.True(t, none.Equal((&store.LabelNames{"app"}).Labels([]string{""}, none)))
 	require.False(t, store.LabelsOf(labels.Set{"a": ""}).Equal(store.LabelsOf(labels.Set{"b": ""})), "a label without a value is one")
 	for text, matches := range map[string]bool{"app": false, "!app": true, "app!=web": true} {
-		filter, err := store.NewFilter(columns, store.FilterOptions{Labels: text})
+		filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{Labels: text})
 		require.NoError(t, err)
 		require.Equal(t, matches, store.Matches(filter, &store.Object{}), text)
 	}
@@ -142,7 +143,7 @@ func TestLabelNames_KeepTheLabelsBeforeIfTheyAreTheSame(t *testing.T) {
 }
 
 func TestLabels_AreReadWithoutAllocating(t *testing.T) {
-	filter, err := store.NewFilter(columns, store.FilterOptions{Labels: "app=web,tier!=db,x notin (1,2),b"})
+	filter, err := store.NewFilter(storetest.Columns, store.FilterOptions{Labels: "app=web,tier!=db,x notin (1,2),b"})
 	require.NoError(t, err)
 	room := make([]store.LabelPair, 0, 8)
 	for form, l := range labelForms(labels.Set{"app": "web", "b": "1"}) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 func selected(v *store.TreeView, f *store.Filter, after string) []string {
@@ -22,9 +23,9 @@ func selected(v *store.TreeView, f *store.Filter, after string) []string {
 
 // podsOnNodes is a tree of six objects on two nodes, by app and namespace.
 func podsOnNodes() *store.TreeView {
-	tree := treeOf()
+	tree := storetest.TreeOf()
 	for i, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/2", "b/3"} {
-		tree.Put(onNode(key, fmt.Sprint("n", i%2), []string{"web", "db", ""}[i%3], store.Revision(i+1)))
+		tree.Put(storetest.OnNode(key, fmt.Sprint("n", i%2), []string{"web", "db", ""}[i%3], store.Revision(i+1)))
 	}
 	return tree.View()
 }
@@ -54,7 +55,7 @@ func TestSelect_ReadsWhatTheFilterWants(t *testing.T) {
 		"contradiction":          {opts: store.FilterOptions{Labels: "app=web,app=db"}, want: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := store.NewFilter(columns, c.opts)
+			f, err := store.NewFilter(storetest.Columns, c.opts)
 			require.NoError(t, err)
 			require.Equal(t, c.want, selected(v, f, c.after))
 		})
@@ -63,43 +64,15 @@ func TestSelect_ReadsWhatTheFilterWants(t *testing.T) {
 
 func TestWithValue_FindsWhatAnIndexWould(t *testing.T) {
 	v := podsOnNodes()
-	for _, a := range []store.Attribute{byNode, byApp} {
+	for _, a := range []store.Attribute{storetest.ByNode, storetest.ByApp} {
 		for _, value := range []string{"n0", "web", ""} {
 			var found []string
 			for o := range store.WithValue(v.All("", ""), a, value) {
 				found = append(found, o.Key)
 			}
-			require.ElementsMatch(t, keysBy(t, v, a, value, "", ""), found, "%v=%q", a, value)
+			require.ElementsMatch(t, storetest.KeysBy(t, v, a, value, "", ""), found, "%v=%q", a, value)
 		}
 	}
-}
-
-// A selector in text form and a parsed one hold both.
-func TestFilter_TextAndParsedSelectorsHoldTogether(t *testing.T) {
-	both, err := store.NewFilter(columns, store.FilterOptions{
-		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"tier": "front"}),
-		Fields: "x=1", FieldSelector: fields.OneTermEqualSelector("y", "2"),
-	})
-	require.NoError(t, err)
-	text, err := store.NewFilter(columns, store.FilterOptions{Labels: "tier=front,app=web", Fields: "y=2,x=1"})
-	require.NoError(t, err)
-	require.Equal(t, text.Canonical(), both.Canonical())
-
-	contradiction, err := store.NewFilter(columns, store.FilterOptions{
-		Labels: "app=web", LabelSelector: labels.SelectorFromSet(labels.Set{"app": "db"}),
-	})
-	require.NoError(t, err)
-	require.True(t, contradiction.Nothing())
-}
-
-func TestFilter_ErrorOfAnUnknownFieldIsOneToo(t *testing.T) {
-	_, err := store.NewFilter(columns, store.FilterOptions{Fields: "spec.nodename=n7"})
-	require.ErrorIs(t, err, store.ErrInvalidSelector)
-	require.ErrorIs(t, err, store.ErrUnknownField)
-	require.EqualError(t, err, `invalid Fields "spec.nodename=n7": unknown field "spec.nodename": did you mean "spec.nodeName"? declared are `+
-		`a, app, b, p, q, r, spec.nodeName, status.phase, x, y`)
-	_, err = store.NewFilter(nil, store.FilterOptions{FieldSelector: fields.OneTermEqualSelector("a", "1")})
-	require.EqualError(t, err, `invalid FieldSelector "a=1": unknown field "a": no fields are declared`)
 }
 
 func ExampleSelect() {

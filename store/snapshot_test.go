@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // unapplied returns a window of six events with its tree, and the state before the last three.
@@ -35,7 +36,7 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	for rev, want := range map[store.Revision]string{2: "a@1 b@2", 3: "a@1 b@2 c@3", 4: "a@4 b@2 c@3", 5: "a@4 c@3", 6: "a@4 c@3 d@6"} {
 		state, err := snap.StateAt(t.Context(), rev)
 		require.NoError(t, err)
-		require.Equal(t, want, keysAndRevisions(state), "revision %d", rev)
+		require.Equal(t, want, storetest.KeysAndRevisions(state), "revision %d", rev)
 	}
 
 	put(w, tree, "c")
@@ -49,8 +50,8 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	for _, state := range states {
 		require.Same(t, states[0], state)
 	}
-	require.Equal(t, "a@4 c@7 d@6", keysAndRevisions(states[0]))
-	require.Equal(t, "a@1 b@2 c@3", keysAndRevisions(base), "a base does not change")
+	require.Equal(t, "a@4 c@7 d@6", storetest.KeysAndRevisions(states[0]))
+	require.Equal(t, "a@1 b@2 c@3", storetest.KeysAndRevisions(base), "a base does not change")
 	known, at = next.Known()
 	require.Same(t, states[0], known)
 	require.EqualValues(t, 7, at)
@@ -64,7 +65,7 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	remove(w, tree, "d")
 	put(w, tree, "b")
 	for i, key := range []string{"c", "e"} {
-		o := newThing(store.Object{Key: key, Revision: store.Revision(10 + i)})
+		o := storetest.NewThing(store.Object{Key: key, Revision: store.Revision(10 + i)})
 		w.Append(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, start)
 	}
 	snap := &store.Snapshot{Revision: 11, Base: base, Unapplied: 8, Window: w.View()}
@@ -100,7 +101,7 @@ func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
 	readers.Wait()
 	known, at := snap.Known()
 	require.EqualValues(t, 6, at)
-	require.Equal(t, "a@4 c@3 d@6", keysAndRevisions(known))
+	require.Equal(t, "a@4 c@3 d@6", storetest.KeysAndRevisions(known))
 }
 
 // Events that a snapshot needs and its window lacks are a defect of the publisher, which

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // nodes returns a tree of n objects, 100 to a node.
 func nodes(n int) (*store.Tree, []*store.Object) {
-	tree := store.NewTree(byNode)
+	tree := store.NewTree(storetest.ByNode)
 	objects := make([]*store.Object, n)
 	for i := range objects {
-		objects[i] = onNode(fmt.Sprintf("namespace-%02d/pod-%06d", i%50, i), fmt.Sprintf("node-%04d", i%(n/100)), "", 1)
+		objects[i] = storetest.OnNode(fmt.Sprintf("namespace-%02d/pod-%06d", i%50, i), fmt.Sprintf("node-%04d", i%(n/100)), "", 1)
 		tree.Put(objects[i])
 	}
 	return tree, objects
@@ -50,9 +51,9 @@ func BenchmarkTreeViewRead(b *testing.B) {
 	v := tree.View()
 	b.Run("by-index", func(b *testing.B) { readByIndex(b, v, "node-0500", 100) })
 	b.Run("most-by-index", func(b *testing.B) {
-		tree := store.NewTree(byNode)
+		tree := store.NewTree(storetest.ByNode)
 		for o := range v.All("", "") {
-			tree.Put(onNode(o.Key, fmt.Sprintf("node-%d", tree.Len()%2), "", 1))
+			tree.Put(storetest.OnNode(o.Key, fmt.Sprintf("node-%d", tree.Len()%2), "", 1))
 		}
 		readByIndex(b, tree.View(), "node-0", 50_000)
 	})
@@ -72,7 +73,7 @@ func BenchmarkTreeViewRead(b *testing.B) {
 func readByIndex(b *testing.B, v *store.TreeView, node string, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
-		objects, err := v.ByIndex(byNode, node, "", "")
+		objects, err := v.ByIndex(storetest.ByNode, node, "", "")
 		if n := 0; err == nil {
 			for range objects {
 				n++
@@ -91,7 +92,7 @@ func BenchmarkDiff10k(b *testing.B) {
 		is.Delete(o.Key)
 	}
 	for b.Loop() {
-		if n := len(store.Diff(things, tree.View(), is.View(), 1, 100, time.Time{})); n != 10 {
+		if n := len(store.Diff(storetest.Things, tree.View(), is.View(), 1, 100, time.Time{})); n != 10 {
 			b.Fatal(n)
 		}
 	}
@@ -103,6 +104,6 @@ func BenchmarkTreeLoad(b *testing.B) {
 	objects := tree.View().AppendTo(nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
-		store.NewTree(byNode).Load(objects)
+		store.NewTree(storetest.ByNode).Load(objects)
 	}
 }

@@ -9,16 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 func inOrder(i int) *store.Object {
-	return onNode(fmt.Sprintf("%05d", i), fmt.Sprintf("n%d", i/1000), "a", store.Revision(i+1))
+	return storetest.OnNode(fmt.Sprintf("%05d", i), fmt.Sprintf("n%d", i/1000), "a", store.Revision(i+1))
 }
 
 // A tree whose nodes were compacted has what was put into it, and its views do not change.
 func TestTree_AgreesWithTheModelAfterAppendingBetweenViews(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tree, model := treeOf(), treeModel{}
+		tree, model := storetest.TreeOf(), treeModel{}
 		every, deleted := rapid.IntRange(1, 300).Draw(t, "puts per view"), rapid.IntRange(2, 50).Draw(t, "puts per deletion")
 		var past treeModel
 		var view *store.TreeView

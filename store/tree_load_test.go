@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 func ExampleTree_Load() {
@@ -25,9 +26,9 @@ func TestTree_LoadAgreesWithPut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]string{"", "n1", "n2", "n3"})
 		some := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *store.Object {
-			return onNode(treeKeys.Draw(t, "key"), value.Draw(t, "node"), value.Draw(t, "app"), 1)
+			return storetest.OnNode(treeKeys.Draw(t, "key"), value.Draw(t, "node"), value.Draw(t, "app"), 1)
 		}), 0, 600)
-		tree, model := treeOf(), treeModel{}
+		tree, model := storetest.TreeOf(), treeModel{}
 		for range rapid.IntRange(1, 2).Draw(t, "loads") {
 			objects := some.Draw(t, "objects")
 			if rapid.Bool().Draw(t, "sorted") {
@@ -45,14 +46,14 @@ func TestTree_LoadAgreesWithPut(t *testing.T) {
 		for key, o := range model {
 			require.Same(t, o, tree.Delete(key))
 		}
-		require.Empty(t, keysBy(t, tree.View(), byNode, "n1", "", ""))
+		require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n1", "", ""))
 	})
 }
 
 func TestTree_LoadShowsInTheNextView(t *testing.T) {
-	tree := treeOf()
+	tree := storetest.TreeOf()
 	before := tree.View()
-	tree.Load([]*store.Object{onNode("a", "n1", "", 1)})
-	require.Equal(t, []string{"a"}, keys(tree.View(), "", ""))
-	require.Empty(t, keys(before, "", ""))
+	tree.Load([]*store.Object{storetest.OnNode("a", "n1", "", 1)})
+	require.Equal(t, []string{"a"}, storetest.Keys(tree.View(), "", ""))
+	require.Empty(t, storetest.Keys(before, "", ""))
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // treeModel is a tree that is obviously right.
@@ -45,7 +46,7 @@ var treeKeys = rapid.Custom(func(t *rapid.T) string {
 func TestTree_AgreesWithAMap(t *testing.T) {
 	nodes := rapid.SampledFrom([]string{"", "n1", "n2", "n3"})
 	rapid.Check(t, func(t *rapid.T) {
-		tree, model := treeOf(), treeModel{}
+		tree, model := storetest.TreeOf(), treeModel{}
 		type past struct {
 			view  *store.TreeView
 			model treeModel
@@ -54,7 +55,7 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 		rev := store.Revision(0)
 		put := func() {
 			rev++
-			o := onNode(treeKeys.Draw(t, "key"), nodes.Draw(t, "node"), nodes.Draw(t, "app"), rev)
+			o := storetest.OnNode(treeKeys.Draw(t, "key"), nodes.Draw(t, "node"), nodes.Draw(t, "app"), rev)
 			require.Same(t, model[o.Key], tree.Put(o))
 			model[o.Key] = o
 		}
@@ -71,7 +72,7 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 				delete(model, key)
 			},
 			"delete under": func(t *rapid.T) {
-				for _, key := range keys(tree.View(), rapid.SampledFrom([]string{"a", "a-b", "b"}).Draw(t, "prefix"), "") {
+				for _, key := range storetest.Keys(tree.View(), rapid.SampledFrom([]string{"a", "a-b", "b"}).Draw(t, "prefix"), "") {
 					require.Same(t, model[key], tree.Delete(key))
 					delete(model, key)
 				}
@@ -92,18 +93,18 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 
 func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after string) {
 	require.Equal(t, len(m), v.Len())
-	require.Equal(t, m.keys(func(o *store.Object) bool { return o.Key > after }), keys(v, "", after))
+	require.Equal(t, m.keys(func(o *store.Object) bool { return o.Key > after }), storetest.Keys(v, "", after))
 	for _, prefix := range []string{"", "a", "a/", "b"} {
 		under := func(o *store.Object) bool { return store.HasPrefix(o.Key, prefix) && o.Key > after }
-		require.Equal(t, m.keys(under), keys(v, prefix, after))
+		require.Equal(t, m.keys(under), storetest.Keys(v, prefix, after))
 		require.Equal(t, len(m.keys(under)), v.Count(prefix, after))
 		require.Equal(t, m.keys(func(o *store.Object) bool {
-			return under(o) && o.Field(byNode.Column) == value
-		}), keysBy(t, v, byNode, value, prefix, after))
+			return under(o) && o.Field(storetest.ByNode.Column) == value
+		}), storetest.KeysBy(t, v, storetest.ByNode, value, prefix, after))
 		require.Equal(t, m.keys(func(o *store.Object) bool {
-			app, ok := o.Labels.Lookup(byApp.Name)
+			app, ok := o.Labels.Lookup(storetest.ByApp.Name)
 			return under(o) && ok && app == value
-		}), keysBy(t, v, byApp, value, prefix, after))
+		}), storetest.KeysBy(t, v, storetest.ByApp, value, prefix, after))
 	}
 	for o := range v.All("", "") {
 		require.Same(t, m[o.Key], o)
@@ -126,15 +127,15 @@ func TestTree_ViewsAreSafeDuringWrites(t *testing.T) {
 			}
 		})
 	}
-	tree := treeOf()
+	tree := storetest.TreeOf()
 	for rev := range store.Revision(writes) {
 		node := fmt.Sprint("n", rev%3)
-		tree.Put(onNode("first", node, "web", rev))
-		tree.Put(onNode(fmt.Sprintf("item/%04d", rev), node, "web", rev))
-		tree.Put(onNode("last", node, "web", rev))
+		tree.Put(storetest.OnNode("first", node, "web", rev))
+		tree.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev), node, "web", rev))
+		tree.Put(storetest.OnNode("last", node, "web", rev))
 		if rev%5 == 0 {
 			tree.Delete(fmt.Sprintf("item/%04d", rev/2))
-			tree.Put(onNode(fmt.Sprintf("item/%04d", rev/2), node, "web", rev))
+			tree.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev/2), node, "web", rev))
 		}
 		views[rev%readers] <- tree.View()
 		views[(rev+1)%readers] <- tree.View() // two read it at once
@@ -153,11 +154,11 @@ func requireWholeWrite(t *testing.T, v *store.TreeView) {
 	if rev != v.Get("last").Revision || len(objects) != int(rev)+3 || v.Len() != len(objects) {
 		t.Errorf("half a write: revisions %v and %v, %d objects", rev, v.Get("last").Revision, len(objects))
 	}
-	if n := len(keysBy(t, v, byApp, "web", "item", "")); n != int(rev)+1 {
+	if n := len(storetest.KeysBy(t, v, storetest.ByApp, "web", "item", "")); n != int(rev)+1 {
 		t.Errorf("%d objects by index at revision %v", n, rev)
 	}
 	tree := store.TreeOf(v)
-	tree.Put(onNode("mine", "n9", "web", rev))
+	tree.Put(storetest.OnNode("mine", "n9", "web", rev))
 	tree.Delete("first")
 	if v.Get("first") == nil || v.Get("mine") != nil {
 		t.Error("what was written to the continuation shows in the view")

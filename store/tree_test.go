@@ -6,59 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
-
-var (
-	byNode = field("spec.nodeName")
-	byApp  = store.LabelAttribute("app")
-)
-
-// onNode returns an object with a value for byNode, and for byApp unless app is
-// empty.
-func onNode(key, node, app string, rev store.Revision) *store.Object {
-	o := newThing(store.Object{Key: key, Revision: rev, Created: rev, Fields: row(fields.Set{byNode.Name: node})})
-	if app != "" {
-		o.Labels = store.LabelsOf(labels.Set{byApp.Name: app})
-	}
-	return o
-}
-
-// treeOf returns a tree of objects with these keys and no attributes.
-func treeOf(keys ...string) *store.Tree {
-	tree := store.NewTree(byNode, byApp)
-	for i, key := range keys {
-		tree.Put(newThing(store.Object{Key: key, Revision: store.Revision(i + 1)}))
-	}
-	return tree
-}
-
-// keys returns the keys under prefix after a key, in the view's order.
-func keys(v *store.TreeView, prefix, after string) []string {
-	found := []string{}
-	for o := range v.All(prefix, after) {
-		found = append(found, o.Key)
-	}
-	return found
-}
-
-// keysBy is keys by index.
-func keysBy(t require.TestingT, v *store.TreeView, a store.Attribute, value, prefix, after string) []string {
-	objects, err := v.ByIndex(a, value, prefix, after)
-	require.NoError(t, err)
-	found := []string{}
-	for o := range objects {
-		found = append(found, o.Key)
-	}
-	return found
-}
 
 func TestTree_SingleKey(t *testing.T) {
-	tree := treeOf()
-	first, second := onNode("a", "n1", "", 1), onNode("a", "n1", "", 2)
+	tree := storetest.TreeOf()
+	first, second := storetest.OnNode("a", "n1", "", 1), storetest.OnNode("a", "n1", "", 2)
 	require.Nil(t, tree.Get("a"))
 	require.Nil(t, tree.Delete("a"))
 	require.Nil(t, tree.Put(first))
@@ -72,30 +28,30 @@ func TestTree_SingleKey(t *testing.T) {
 }
 
 func TestTree_IndexOfASingleKey(t *testing.T) {
-	tree := treeOf()
+	tree := storetest.TreeOf()
 	steps := []struct {
 		name   string
 		change func()
 		n1, n2 []string
 	}{
-		{"put", func() { tree.Put(onNode("a", "n1", "", 1)) }, []string{"a"}, []string{}},
-		{"put with the same value", func() { tree.Put(onNode("a", "n1", "", 2)) }, []string{"a"}, []string{}},
-		{"put with another value", func() { tree.Put(onNode("a", "n2", "", 3)) }, []string{}, []string{"a"}},
+		{"put", func() { tree.Put(storetest.OnNode("a", "n1", "", 1)) }, []string{"a"}, []string{}},
+		{"put with the same value", func() { tree.Put(storetest.OnNode("a", "n1", "", 2)) }, []string{"a"}, []string{}},
+		{"put with another value", func() { tree.Put(storetest.OnNode("a", "n2", "", 3)) }, []string{}, []string{"a"}},
 		{"delete", func() { tree.Delete("a") }, []string{}, []string{}},
 	}
 	for _, step := range steps {
 		step.change()
-		require.Equal(t, step.n1, keysBy(t, tree.View(), byNode, "n1", "", ""), step.name)
-		require.Equal(t, step.n2, keysBy(t, tree.View(), byNode, "n2", "", ""), step.name)
+		require.Equal(t, step.n1, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n1", "", ""), step.name)
+		require.Equal(t, step.n2, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n2", "", ""), step.name)
 	}
 }
 
 func TestTree_IndexReturnsTheNewestObject(t *testing.T) {
-	tree := treeOf()
-	tree.Put(onNode("a", "n1", "", 1))
-	newest := onNode("a", "n1", "", 2)
+	tree := storetest.TreeOf()
+	tree.Put(storetest.OnNode("a", "n1", "", 1))
+	newest := storetest.OnNode("a", "n1", "", 2)
 	tree.Put(newest)
-	objects, err := tree.View().ByIndex(byNode, "n1", "", "")
+	objects, err := tree.View().ByIndex(storetest.ByNode, "n1", "", "")
 	require.NoError(t, err)
 	require.Same(t, newest, slices.Collect(objects)[0])
 }
@@ -109,25 +65,25 @@ func TestTree_AnUpdateThatKeepsTheValueCopiesNothingOfAnIndex(t *testing.T) {
 		for len(trees) < cap(trees) {
 			tree := store.NewTree(indexes...)
 			for i := range 1000 { // downwards, since a tree that was appended to compacts itself
-				tree.Put(onNode(fmt.Sprintf("%04d", 999-i), "n1", "", 1))
+				tree.Put(storetest.OnNode(fmt.Sprintf("%04d", 999-i), "n1", "", 1))
 			}
 			tree.View()
 			trees = append(trees, tree)
 		}
-		update := onNode("0500", value, "", 2)
+		update := storetest.OnNode("0500", value, "", 2)
 		return testing.AllocsPerRun(runs, func() {
 			trees[0].Put(update)
 			trees = trees[1:]
 		})
 	}
-	require.Equal(t, copied("n1"), copied("n1", byNode))
-	require.Greater(t, copied("n2", byNode), copied("n2"))
+	require.Equal(t, copied("n1"), copied("n1", storetest.ByNode))
+	require.Greater(t, copied("n2", storetest.ByNode), copied("n2"))
 }
 
 func TestTree_ListsInKeyOrder(t *testing.T) {
-	v := treeOf("foo3", "bar/a", "foo1", "bar", "foo2").View()
+	v := storetest.TreeOf("foo3", "bar/a", "foo1", "bar", "foo2").View()
 	want := []string{"bar", "bar/a", "foo1", "foo2", "foo3"}
-	require.Equal(t, want, keys(v, "", ""))
+	require.Equal(t, want, storetest.Keys(v, "", ""))
 	require.Equal(t, 5, v.Len())
 }
 
@@ -154,10 +110,10 @@ var prefixCases = []struct {
 }
 
 func TestTree_ListsAPrefix(t *testing.T) {
-	v := treeOf(prefixCases[0].want...).View()
+	v := storetest.TreeOf(prefixCases[0].want...).View()
 	for _, c := range prefixCases {
-		require.Equal(t, c.want, keys(v, c.prefix, c.after), "under %q after %q", c.prefix, c.after)
-		require.Equal(t, c.want, keysBy(t, v, byNode, "", c.prefix, c.after), "by index under %q after %q", c.prefix, c.after)
+		require.Equal(t, c.want, storetest.Keys(v, c.prefix, c.after), "under %q after %q", c.prefix, c.after)
+		require.Equal(t, c.want, storetest.KeysBy(t, v, storetest.ByNode, "", c.prefix, c.after), "by index under %q after %q", c.prefix, c.after)
 		for key := range slices.Values(c.want) {
 			require.True(t, store.HasPrefix(key, c.prefix))
 		}
@@ -165,16 +121,16 @@ func TestTree_ListsAPrefix(t *testing.T) {
 }
 
 func TestTree_ViewsAreSnapshots(t *testing.T) {
-	tree := treeOf()
+	tree := storetest.TreeOf()
 	var views []*store.TreeView
 	for rev := range store.Revision(500) {
 		views = append(views, tree.View())
-		tree.Put(onNode(rev.String(), "n1", "", rev+1))
+		tree.Put(storetest.OnNode(rev.String(), "n1", "", rev+1))
 	}
 	for n, v := range views {
 		require.Equal(t, n, v.Len())
-		require.Len(t, keys(v, "", ""), n)
-		require.Len(t, keysBy(t, v, byNode, "n1", "", ""), n)
+		require.Len(t, storetest.Keys(v, "", ""), n)
+		require.Len(t, storetest.KeysBy(t, v, storetest.ByNode, "n1", "", ""), n)
 	}
 }
 
@@ -190,20 +146,20 @@ func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 		"last most":        func(i int) int { return max(1, 40-i) },
 	}
 	for name, gap := range gaps {
-		tree, want := treeOf(), []string{}
+		tree, want := storetest.TreeOf(), []string{}
 		for i, next := 0, 0; i < 2000; i++ {
 			key, node := fmt.Sprintf("%04d", i), "n2"
 			if i == next {
 				node, next = "n1", next+gap(len(want))
 				want = append(want, key)
 			}
-			tree.Put(onNode(key, node, "", 1))
+			tree.Put(storetest.OnNode(key, node, "", 1))
 		}
 		v := tree.View()
-		require.Equal(t, want, keysBy(t, v, byNode, "n1", "", ""), name)
+		require.Equal(t, want, storetest.KeysBy(t, v, storetest.ByNode, "n1", "", ""), name)
 		half := len(want) / 2
-		require.Equal(t, want[half+1:], keysBy(t, v, byNode, "n1", "", want[half]), name)
-		objects, err := v.ByIndex(byNode, "n1", "", "")
+		require.Equal(t, want[half+1:], storetest.KeysBy(t, v, storetest.ByNode, "n1", "", want[half]), name)
+		objects, err := v.ByIndex(storetest.ByNode, "n1", "", "")
 		require.NoError(t, err)
 		for o := range objects {
 			require.Same(t, v.Get(o.Key), o, name)
@@ -213,20 +169,20 @@ func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 
 // An index beside the snapshots would show what they do not have.
 func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
-	tree := treeOf()
-	tree.Put(onNode("a", "n1", "web", 1))
+	tree := storetest.TreeOf()
+	tree.Put(storetest.OnNode("a", "n1", "web", 1))
 	before := tree.View()
-	tree.Put(onNode("a", "n2", "db", 2))
-	tree.Put(onNode("b", "n1", "web", 3))
-	require.Equal(t, []string{"a"}, keysBy(t, before, byNode, "n1", "", ""))
-	require.Equal(t, []string{}, keysBy(t, before, byNode, "n2", "", ""))
-	require.Equal(t, []string{"a"}, keysBy(t, before, byApp, "web", "", ""))
-	require.Equal(t, []string{"b"}, keysBy(t, tree.View(), byApp, "web", "", ""))
+	tree.Put(storetest.OnNode("a", "n2", "db", 2))
+	tree.Put(storetest.OnNode("b", "n1", "web", 3))
+	require.Equal(t, []string{"a"}, storetest.KeysBy(t, before, storetest.ByNode, "n1", "", ""))
+	require.Equal(t, []string{}, storetest.KeysBy(t, before, storetest.ByNode, "n2", "", ""))
+	require.Equal(t, []string{"a"}, storetest.KeysBy(t, before, storetest.ByApp, "web", "", ""))
+	require.Equal(t, []string{"b"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
 }
 
 // A sequence can be broken off and read again from its start.
 func TestTreeView_SequencesAreReadAgain(t *testing.T) {
-	v := treeOf("a/1", "b", "b/1", "b/2", "c/1").View()
+	v := storetest.TreeOf("a/1", "b", "b/1", "b/2", "c/1").View()
 	page := v.All("b", "")
 	for range 2 {
 		var read []string
@@ -241,7 +197,7 @@ func TestTreeView_SequencesAreReadAgain(t *testing.T) {
 }
 
 func TestTreeView_AppendToIsInKeyOrder(t *testing.T) {
-	v := treeOf("c", "a/2", "b", "a/1", "a").View()
+	v := storetest.TreeOf("c", "a/2", "b", "a/1", "a").View()
 	first := &store.Object{Key: "first"}
 	for prefix, want := range map[string][]string{
 		"":   {"first", "a", "a/1", "a/2", "b", "c"},
@@ -260,64 +216,64 @@ func TestTreeView_AppendToIsInKeyOrder(t *testing.T) {
 func TestTreeView_Empty(t *testing.T) {
 	var noTree *store.Tree
 	require.Nil(t, noTree.View())
-	for name, v := range map[string]*store.TreeView{"nil": nil, "of an empty tree": treeOf().View()} {
+	for name, v := range map[string]*store.TreeView{"nil": nil, "of an empty tree": storetest.TreeOf().View()} {
 		require.Zero(t, v.Len(), name)
 		require.Nil(t, v.Get("a"), name)
-		require.Empty(t, keys(v, "", ""), name)
+		require.Empty(t, storetest.Keys(v, "", ""), name)
 		require.Empty(t, v.AppendTo(nil, ""), name)
 		tree := store.TreeOf(v)
-		tree.Put(onNode("a", "n1", "", 1))
+		tree.Put(storetest.OnNode("a", "n1", "", 1))
 		require.Equal(t, 1, tree.Len(), name)
 		require.Zero(t, v.Len(), name)
 	}
 }
 
 func TestTree_RefusesAnUnknownIndex(t *testing.T) {
-	for _, v := range []*store.TreeView{nil, treeOf().View()} {
+	for _, v := range []*store.TreeView{nil, storetest.TreeOf().View()} {
 		_, err := v.ByIndex(store.LabelAttribute("tier"), "x", "", "")
 		require.ErrorIs(t, err, store.ErrUnknownIndex)
 		require.ErrorContains(t, err, "label:tier")
 		require.False(t, v.Indexed(store.LabelAttribute("tier")))
 	}
-	v := treeOf().View()
-	require.True(t, v.Indexed(byNode))
-	require.False(t, v.Indexed(store.LabelAttribute(byNode.Name)), "a label is not the field of that name")
-	require.True(t, store.TreeOf(v).View().Indexed(byNode), "a tree from a view keeps the indexes")
+	v := storetest.TreeOf().View()
+	require.True(t, v.Indexed(storetest.ByNode))
+	require.False(t, v.Indexed(store.LabelAttribute(storetest.ByNode.Name)), "a label is not the field of that name")
+	require.True(t, store.TreeOf(v).View().Indexed(storetest.ByNode), "a tree from a view keeps the indexes")
 }
 
 // Selectors take a field that is not set for "", but not a label.
 func TestTree_IndexOfWhatIsNotSet(t *testing.T) {
-	tree := treeOf("bare")
-	empty := onNode("empty", "", "", 2)
-	empty.Labels = store.LabelsOf(labels.Set{byApp.Name: ""})
+	tree := storetest.TreeOf("bare")
+	empty := storetest.OnNode("empty", "", "", 2)
+	empty.Labels = store.LabelsOf(labels.Set{storetest.ByApp.Name: ""})
 	tree.Put(empty)
-	require.Equal(t, []string{"bare", "empty"}, keysBy(t, tree.View(), byNode, "", "", ""))
-	require.Equal(t, []string{"empty"}, keysBy(t, tree.View(), byApp, "", "", ""))
+	require.Equal(t, []string{"bare", "empty"}, storetest.KeysBy(t, tree.View(), storetest.ByNode, "", "", ""))
+	require.Equal(t, []string{"empty"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "", "", ""))
 
-	tree.Put(onNode("empty", "n1", "", 3)) // loses the label
-	require.Empty(t, keysBy(t, tree.View(), byApp, "", "", ""))
+	tree.Put(storetest.OnNode("empty", "n1", "", 3)) // loses the label
+	require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByApp, "", "", ""))
 }
 
 func TestTree_IndexNamedTwiceIsOne(t *testing.T) {
-	tree := store.NewTree(byApp, byNode, byApp)
-	tree.Put(onNode("a", "n1", "web", 1))
-	require.Equal(t, []string{"a"}, keysBy(t, tree.View(), byApp, "web", "", ""))
+	tree := store.NewTree(storetest.ByApp, storetest.ByNode, storetest.ByApp)
+	tree.Put(storetest.OnNode("a", "n1", "web", 1))
+	require.Equal(t, []string{"a"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
 	tree.Delete("a")
-	require.Empty(t, keysBy(t, tree.View(), byApp, "web", "", ""))
+	require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
 }
 
 func TestTreeView_IsTakenOnceUntilTheNextWrite(t *testing.T) {
-	tree := treeOf("a")
+	tree := storetest.TreeOf("a")
 	v := tree.View()
 	require.Same(t, v, tree.View())
 	tree.Delete("nothing")
 	require.Same(t, v, tree.View(), "nothing was deleted, nothing changed")
-	tree.Put(onNode("b", "", "", 2))
+	tree.Put(storetest.OnNode("b", "", "", 2))
 	require.NotSame(t, v, tree.View())
 }
 
 func TestAttribute_IsWrittenAsText(t *testing.T) {
-	require.Equal(t, "field:spec.nodeName", byNode.String())
-	require.Equal(t, "label:app", byApp.String())
+	require.Equal(t, "field:spec.nodeName", storetest.ByNode.String())
+	require.Equal(t, "label:app", storetest.ByApp.String())
 	require.Equal(t, "AttributeKind(0):", store.Attribute{}.String())
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // The states within a gap have no revision of their own, only positions.
 func TestStateBefore_WithinAGap(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), treeOf("a", "b")
-	listed := treeOf("c", "d", "e")
-	events := store.Diff(things, tree.View(), listed.View(), 10, 30, start)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), storetest.TreeOf("a", "b")
+	listed := storetest.TreeOf("c", "d", "e")
+	events := store.Diff(storetest.Things, tree.View(), listed.View(), 10, 30, start)
 	require.Len(t, events, 5)
 	w.AppendDiff(events, 10, 30, start)
 	now := snapshot(w, listed)
 	for at := range 6 {
 		state, err := now.StateBefore(t.Context(), store.Seq(at))
 		require.NoError(t, err)
-		require.Equal(t, keys(tree.View(), "", ""), keys(state, "", ""), "position %d", at)
+		require.Equal(t, storetest.Keys(tree.View(), "", ""), storetest.Keys(state, "", ""), "position %d", at)
 		switch {
 		case at == len(events):
 		case events[at].Type == store.Deleted:
@@ -98,7 +99,7 @@ func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
 
 // States are rebuilt from the nearest that is known, before or after.
 func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), treeOf()
+	w, tree := store.NewWindow(store.WindowLimits{}, nil), storetest.TreeOf()
 	model := []string{""}
 	for n := range 6000 {
 		switch key := fmt.Sprint("k", n*7919%97); {
@@ -107,19 +108,19 @@ func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
 		default:
 			put(w, tree, key)
 		}
-		model = append(model, keysAndRevisions(tree.View()))
+		model = append(model, storetest.KeysAndRevisions(tree.View()))
 	}
 	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
 		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
 		require.NoError(t, err)
-		require.Equal(t, model[rev], keysAndRevisions(state), "at %d", rev)
-		require.True(t, state.Indexed(byNode), "past states have the indexes")
-		require.Len(t, keysBy(t, state, byNode, "", "", ""), state.Len())
+		require.Equal(t, model[rev], storetest.KeysAndRevisions(state), "at %d", rev)
+		require.True(t, state.Indexed(storetest.ByNode), "past states have the indexes")
+		require.Len(t, storetest.KeysBy(t, state, storetest.ByNode, "", "", ""), state.Len())
 	}
 }
 
 func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(storetest.ByNode)
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -128,8 +129,8 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		require.Equal(t, int(rev), state.Len())
-		require.True(t, state.Indexed(byNode), "past states have the indexes")
-		require.Len(t, keysBy(t, state, byNode, "", "", ""), int(rev))
+		require.True(t, state.Indexed(storetest.ByNode), "past states have the indexes")
+		require.Len(t, storetest.KeysBy(t, state, storetest.ByNode, "", "", ""), int(rev))
 	}
 }
 
@@ -137,7 +138,7 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 // rebuilt for a reader of a later snapshot.
 func TestStateBefore_IgnoresStatesOfLaterSnapshots(t *testing.T) {
 	w, tree := filled(300)
-	old := &store.Snapshot{Revision: 300, Base: store.NewTree(byNode).View(), Unapplied: 300, Window: w.View()}
+	old := &store.Snapshot{Revision: 300, Base: store.NewTree(storetest.ByNode).View(), Unapplied: 300, Window: w.View()}
 	for n := range 1100 {
 		put(w, tree, fmt.Sprint("k", n))
 	}

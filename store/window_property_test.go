@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // windowModel is a window that is obviously right: it keeps every event and
@@ -46,8 +47,8 @@ type pastView struct {
 
 func newWindowModel(limits store.WindowLimits) *windowModel {
 	m := &windowModel{
-		window: store.NewWindow(limits, func(o *store.Object) int { return things.Size(o) * megabyte }),
-		tree:   treeOf(), now: time.Unix(0, 0), latest: time.Unix(0, 0),
+		window: store.NewWindow(limits, func(o *store.Object) int { return storetest.Things.Size(o) * megabyte }),
+		tree:   storetest.TreeOf(), now: time.Unix(0, 0), latest: time.Unix(0, 0),
 		states: map[store.Revision]string{}, unseen: map[store.Revision]bool{},
 	}
 	m.reset(10)
@@ -61,13 +62,13 @@ func (m *windowModel) reset(floor store.Revision) {
 	clear(m.unseen)
 	m.relists = nil
 	m.floor, m.revision = floor, floor
-	m.states[floor] = keysAndRevisions(m.tree.View())
+	m.states[floor] = storetest.KeysAndRevisions(m.tree.View())
 }
 
 // reach notes that nothing more happens until rev.
 func (m *windowModel) reach(rev store.Revision) {
 	for r := m.revision; r <= rev; r++ {
-		m.states[r] = keysAndRevisions(m.tree.View())
+		m.states[r] = storetest.KeysAndRevisions(m.tree.View())
 	}
 	m.revision = rev
 }
@@ -80,15 +81,15 @@ func (m *windowModel) advance(t *rapid.T) {
 
 // change draws a change to the state and makes the event of it.
 func (m *windowModel) change(t *rapid.T, rev store.Revision, tree *store.Tree) store.Event {
-	o := newThing(store.Object{Key: fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")), Revision: rev, Created: rev})
-	store.As[thing](o).Value = string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size")))
+	o := storetest.NewThing(store.Object{Key: fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")), Revision: rev, Created: rev})
+	store.As[storetest.Thing](o).Value = string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size")))
 	ev := store.Event{Type: store.Added, Revision: rev, Object: o, Prev: tree.Get(o.Key)}
 	switch {
 	case rapid.IntRange(0, 9).Draw(t, "emit") == 0:
 		ev.Type, ev.Prev = store.Emitted, nil
 	case ev.Prev == nil:
 	case rapid.Bool().Draw(t, "delete"):
-		ev.Type, ev.Object = store.Deleted, things.Gone(ev.Prev, rev, m.now)
+		ev.Type, ev.Object = store.Deleted, storetest.Things.Gone(ev.Prev, rev, m.now)
 	default:
 		ev.Type, o.Created = store.Modified, ev.Prev.Created
 	}
@@ -117,12 +118,12 @@ func (m *windowModel) relist(t *rapid.T) {
 			apply(is, m.change(t, through, is))
 		}
 	}
-	events := store.Diff(things, m.tree.View(), is.View(), after, through, m.now)
+	events := store.Diff(storetest.Things, m.tree.View(), is.View(), after, through, m.now)
 	m.window.AppendDiff(events, after, through, m.now)
 	for _, ev := range events {
 		apply(m.tree, ev)
 	}
-	require.Equal(t, keysAndRevisions(is.View()), keysAndRevisions(m.tree.View()))
+	require.Equal(t, storetest.KeysAndRevisions(is.View()), storetest.KeysAndRevisions(m.tree.View()))
 	m.events = append(m.events, events...)
 	for rev := after + 1; rev < through; rev++ {
 		m.unseen[rev] = true
@@ -215,9 +216,9 @@ func requireHolds(t *rapid.T, v store.WindowView, events []store.Event) {
 	for _, ev := range read {
 		switch ev.Type {
 		case store.Emitted:
-			held += int64(things.Size(ev.Object))
+			held += int64(storetest.Things.Size(ev.Object))
 		case store.Modified, store.Deleted:
-			held += int64(things.Size(ev.Prev))
+			held += int64(storetest.Things.Size(ev.Prev))
 		}
 	}
 	require.Equal(t, held, v.Bytes()/megabyte)
@@ -247,7 +248,7 @@ func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision)
 		require.ErrorIs(t, stateErr, store.ErrFuture)
 	default:
 		require.NoError(t, stateErr, "%v", rev)
-		require.Equal(t, m.states[rev], keysAndRevisions(state), "%v", rev)
+		require.Equal(t, m.states[rev], storetest.KeysAndRevisions(state), "%v", rev)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // TestWindow_Scenarios runs testdata/window. Times are durations since the
@@ -66,33 +67,33 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 		require.NoError(t, limits.Validate("limits"))
 		s.tree = store.NewTree()
 		s.window = store.NewWindow(limits, func(o *store.Object) int {
-			mb, _ := strconv.Atoi(valueOf(o))
+			mb, _ := strconv.Atoi(storetest.ValueOf(o))
 			return mb * megabyte
 		})
 	case "reset":
-		s.window.Reset(revisionArg(t, d, "floor"))
+		s.window.Reset(storetest.RevisionArg(t, d, "floor"))
 	case "append":
 		for line := range strings.SplitSeq(d.Input, "\n") {
 			ev := parseEvent(t, line)
-			store.As[thing](ev.Object).Value = strconv.Itoa(intArg(t, d, "mb"))
+			store.As[storetest.Thing](ev.Object).Value = strconv.Itoa(intArg(t, d, "mb"))
 			ev.Prev = s.tree.Get(ev.Key())
 			s.window.Append(ev, at)
 			apply(s.tree, ev)
 		}
 	case "advance":
-		s.window.Advance(revisionArg(t, d, "to"))
+		s.window.Advance(storetest.RevisionArg(t, d, "to"))
 	case "relist":
 		is := store.NewTree()
-		fill(t, is, d.Input)
-		after, through := revisionArg(t, d, "after"), revisionArg(t, d, "through")
-		events := store.Diff(things, s.tree.View(), is.View(), after, through, at)
+		storetest.Fill(t, is, d.Input)
+		after, through := storetest.RevisionArg(t, d, "after"), storetest.RevisionArg(t, d, "through")
+		events := store.Diff(storetest.Things, s.tree.View(), is.View(), after, through, at)
 		s.window.AppendDiff(events, after, through, at)
 		s.tree = is
-		return printEvents(events) + "\n"
+		return storetest.PrintEvents(events) + "\n"
 	case "trim":
 		return fmt.Sprintln("dropped", s.window.Trim(at))
 	case "compact":
-		return fmt.Sprintln("dropped", s.window.Compact(revisionArg(t, d, "to")))
+		return fmt.Sprintln("dropped", s.window.Compact(storetest.RevisionArg(t, d, "to")))
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	}
@@ -115,7 +116,7 @@ func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, 
 	}
 	var b strings.Builder
 	for word := range strings.FieldsSeq(d.Input) {
-		fmt.Fprintf(&b, "%s: %s\n", word, answer(s.window.View(), uint64(parseRevision(t, word))))
+		fmt.Fprintf(&b, "%s: %s\n", word, answer(s.window.View(), uint64(storetest.ParseRevision(t, word))))
 	}
 	return b.String(), true
 }
@@ -139,7 +140,7 @@ func answerRead(v store.WindowView, n uint64) string {
 	if !ok {
 		return "too late"
 	}
-	return strings.ReplaceAll(strings.TrimSpace(printEvents(events)), "\n", ", ")
+	return strings.ReplaceAll(strings.TrimSpace(storetest.PrintEvents(events)), "\n", ", ")
 }
 
 func (s *windowScenario) answerState(v store.WindowView, n uint64) string {
@@ -148,7 +149,7 @@ func (s *windowScenario) answerState(v store.WindowView, n uint64) string {
 	if err != nil {
 		return briefly(err)
 	}
-	return "[" + keysAndRevisions(state) + "]"
+	return "[" + storetest.KeysAndRevisions(state) + "]"
 }
 
 // briefly says what kind of error it is, without the advice to people.
@@ -169,7 +170,7 @@ func parseEvent(t *testing.T, line string) store.Event {
 	}
 	name, object, _ := strings.Cut(line, " ")
 	require.Contains(t, types, name)
-	o := parseWritten(t, object)
+	o := storetest.ParseWritten(t, object)
 	return store.Event{Type: types[name], Revision: o.Revision, Object: o}
 }
 

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 var start = time.Unix(0, 0)
 
 // put appends an event for key at the next revision and applies it.
 func put(w *store.Window, tree *store.Tree, key string) *store.Object {
-	o := newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
+	o := storetest.NewThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
 	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: tree.Get(key)}
 	if ev.Prev != nil {
 		ev.Type = store.Modified
@@ -32,7 +33,7 @@ func put(w *store.Window, tree *store.Tree, key string) *store.Object {
 func remove(w *store.Window, tree *store.Tree, key string) {
 	rev := w.View().Revision() + 1
 	prev := tree.Get(key)
-	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: things.Gone(prev, rev, start), Prev: prev}, start)
+	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: storetest.Things.Gone(prev, rev, start), Prev: prev}, start)
 	tree.Delete(key)
 }
 
@@ -142,7 +143,7 @@ func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
 		}
 		state, err := snapshot(w, tree).StateAt(t.Context(), 1000)
 		require.NoError(t, err)
-		require.Equal(t, "a@1 "+key+"@1000", keysAndRevisions(state))
+		require.Equal(t, "a@1 "+key+"@1000", storetest.KeysAndRevisions(state))
 	}
 }
 
@@ -288,7 +289,7 @@ func TestWindow_CountsTheKeysThatOnlyItHas(t *testing.T) {
 	const length = 1 << 16
 	w := store.NewWindow(store.WindowLimits{}, func(*store.Object) int { return 0 })
 	object := func(key string) *store.Object {
-		return newThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
+		return storetest.NewThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
 	}
 	grows := func(typ store.EventType, o, prev *store.Object) int64 {
 		before := w.View().Bytes()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/internal/storetest"
 )
 
 // Later changes of the window do not show in a view, at any offset.
@@ -126,7 +127,7 @@ func TestWindowView_IsReadWhileTheWriterAppends(t *testing.T) {
 			}
 		})
 	}
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(byNode)
+	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(storetest.ByNode)
 	for n := range writes {
 		put(w, tree, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
@@ -134,7 +135,7 @@ func TestWindowView_IsReadWhileTheWriterAppends(t *testing.T) {
 			is := store.TreeOf(tree.View())
 			is.Delete("k3")
 			is.Delete("k4")
-			events := store.Diff(things, tree.View(), is.View(), after, after+5, start)
+			events := store.Diff(storetest.Things, tree.View(), is.View(), after, after+5, start)
 			w.AppendDiff(events, after, after+5, start)
 			tree = is
 		}
