@@ -168,7 +168,7 @@ func (v *TreeView) cursor() (next func() *Object) {
 	if v == nil {
 		return func() *Object { return nil }
 	}
-	it := partsOf(v).items.Iter()
+	it := partsOf(v).Items.Iter()
 	return func() *Object {
 		if !it.Next() {
 			return nil

@@ -167,10 +167,10 @@ func (f *Filter) HasSelector() bool {
 	return f != nil && (f.impossible || len(f.exact)+len(f.otherFields)+len(f.otherLabels) > 0)
 }
 
-// isOneExact reports whether one exact requirement is all that the filter has, besides the
-// key.
-func (f *Filter) isOneExact() bool {
-	return len(f.exact) == 1 && len(f.otherFields)+len(f.otherLabels) == 0
+// IsOneExact reports whether the one requirement of [Filter.Exact] is all that the filter has,
+// besides its key or prefix.
+func (f *Filter) IsOneExact() bool {
+	return f != nil && len(f.exact) == 1 && len(f.otherFields)+len(f.otherLabels) == 0
 }
 
 // Matches reports whether the filter matches the object. No filter matches nil.
@@ -198,7 +198,7 @@ func (f *Filter) matches(o *Object) bool {
 func (f *Filter) matchesExact(o *Object) bool {
 	for i := range f.exact {
 		r := &f.exact[i]
-		if value, held := valueIn(r.Attribute, o); !held || value != r.Value {
+		if value, held := r.Attribute.Of(o); !held || value != r.Value {
 			return false
 		}
 	}

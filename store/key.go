@@ -10,6 +10,10 @@ import (
 // 253 bytes each, several times over.
 const MaxKeyLength = 1024
 
+// KeyFunc returns the key of an item. Any string will do as a key. It must be
+// pure, and may be called from any goroutine.
+type KeyFunc[T any] func(T) (string, error)
+
 // ValidateKey returns a [*KeyError] unless key can name an object: one or more
 // path segments separated by single slashes, none of them empty, "." or "..",
 // in valid UTF-8 without NUL, at most [MaxKeyLength] bytes.

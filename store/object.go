@@ -1,9 +1,11 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 )
 
 // Revision is the position of a change in the order of all changes of one
@@ -13,6 +15,17 @@ type Revision uint64
 
 // String prints the revision as a decimal number.
 func (r Revision) String() string { return strconv.FormatUint(uint64(r), 10) }
+
+// Timeline is the history that a revision belongs to. Revisions of two timelines
+// cannot be compared: the same one may have other content.
+type Timeline struct {
+	// StoreID identifies the storage; empty if unknown. Epoch is that of the cache.
+	StoreID string
+	Epoch   uint64
+}
+
+// String names the timeline.
+func (t Timeline) String() string { return fmt.Sprintf("%s#%d", t.StoreID, t.Epoch) }
 
 // Object is a stored value's metadata: the header of a larger struct that ends
 // with the value itself, whose type only the [Schema] has. So everything below
@@ -93,3 +106,29 @@ func ShareStrings(values, before []string) {
 func sameSlice(a, b []string) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
+
+// BytesBeside estimates the bytes that o keeps alive and other does not: its header, its value by
+// sizeOf, which is as [Schema].Size, and its key and fields unless they are other's too. That is
+// what a history has of a state that other replaced. A nil other shares nothing; of a nil o there
+// are none.
+func BytesBeside(o, other *Object, sizeOf func(*Object) int) int64 {
+	if o == nil {
+		return 0
+	}
+	n := headerBytes + min(max(0, int64(sizeOf(o))), maxSize)
+	if other == nil || unsafe.StringData(o.Key) != unsafe.StringData(other.Key) {
+		n += int64(len(o.Key))
+	}
+	if other == nil || !sameSlice(o.Fields, other.Fields) {
+		n += int64(len(o.Fields)) * fieldBytes
+	}
+	return n
+}
+
+const (
+	headerBytes = int64(unsafe.Sizeof(Object{}))
+	fieldBytes  = int64(unsafe.Sizeof(""))
+	// maxSize bounds the estimate for one value, so that sums of wrong estimates do not
+	// overflow.
+	maxSize = 1 << 40
+)

@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
 // records are the contents of a [ThreadSafeStore]. It does not depend on the type
 // of the items, so that it and its B-trees are compiled once, with this package.
 type records struct {
-	keyed[*record]
+	indexed.Map[*record]
 	// functions are those of the indexes, in their order.
 	functions []indexFunction
 	revision  Revision
@@ -57,54 +59,54 @@ func (r *records) index(name string) (i int, err error) {
 }
 
 func newRecords(functions []indexFunction) *records {
-	return &records{keyed: newKeyed[*record](len(functions)), functions: functions}
+	return &records{Map: indexed.New[*record](len(functions)), functions: functions}
 }
 
 // view returns an immutable copy, in constant time.
 func (r *records) view() *records {
 	r.views++
-	return &records{keyed: r.keyed.view(), functions: r.functions, revision: r.revision}
+	return &records{Map: r.Map.View(), functions: r.functions, revision: r.revision}
 }
 
 // put stores item under key in place of prev, which is nil if the key is new, and
 // its values in the indexes.
 func (r *records) put(key string, prev *record, item any, values [][]string) {
-	for i, index := range r.indexes {
+	for i, index := range r.Indexes {
 		moveKey(index, key, prev.valuesOf(i), values[i])
 	}
 	if prev != nil && prev.views == r.views {
 		prev.item, prev.values = item, values // no view has it
 		return
 	}
-	r.items.Set(key, &record{item, values, r.views})
+	r.Items.Set(key, &record{item, values, r.views})
 }
 
 // load is put for new records in the order of their keys, and ignores the indexes.
 func (r *records) load(key string, item any, values [][]string) {
-	r.items.Load(key, &record{item, values, r.views})
+	r.Items.Load(key, &record{item, values, r.views})
 }
 
 // remove deletes the item under key, if any, and its index entries.
 func (r *records) remove(key string) {
-	prev, found := r.items.Delete(key)
+	prev, found := r.Items.Delete(key)
 	if !found {
 		return
 	}
-	for i, index := range r.indexes {
+	for i, index := range r.Indexes {
 		moveKey(index, key, prev.valuesOf(i), nil)
 	}
 }
 
 // moveKey replaces the values of key by others.
-func moveKey(x valueIndex, key string, had, has []string) {
+func moveKey(x indexed.Index, key string, had, has []string) {
 	if slices.Equal(had, has) {
 		return
 	}
 	for _, value := range had {
-		x.entries.Delete(entry{value, key})
+		x.Entries.Delete(indexed.Entry{Value: value, Key: key})
 	}
 	for _, value := range has {
-		x.entries.Set(entry{value, key})
+		x.Entries.Set(indexed.Entry{Value: value, Key: key})
 	}
 }
 
@@ -152,7 +154,7 @@ func describe(functions []indexFunction, key string, item any, prev *record) ([]
 
 // find returns the record under key, or nil.
 func (r *records) find(key string) *record {
-	found, _ := r.items.Get(key)
+	found, _ := r.Items.Get(key)
 	return found
 }
 
@@ -175,7 +177,7 @@ func (r *records) rebuilt(items *btree.Map[string, any]) (*records, error) {
 			return false
 		}
 		next.load(key, item, values)
-		for i, index := range next.indexes {
+		for i, index := range next.Indexes {
 			moveKey(index, key, nil, values[i])
 		}
 		return true
@@ -188,15 +190,15 @@ func (r *records) rebuilt(items *btree.Map[string, any]) (*records, error) {
 func (r *records) extended(added []indexFunction) (*records, error) {
 	next := newRecords(slices.Concat(r.functions, added))
 	next.revision = r.revision
-	copy(next.indexes, r.fork().indexes)
+	copy(next.Indexes, r.Fork().Indexes)
 	var err error
-	r.items.Scan(func(key string, was *record) bool {
+	r.Items.Scan(func(key string, was *record) bool {
 		var values [][]string
 		if values, err = describe(added, key, was.item, nil); err != nil {
 			return false
 		}
 		for i := range added {
-			moveKey(next.indexes[len(r.indexes)+i], key, nil, values[i])
+			moveKey(next.Indexes[len(r.Indexes)+i], key, nil, values[i])
 		}
 		next.load(key, was.item, slices.Concat(was.values, values))
 		return true
@@ -226,20 +228,20 @@ type recordParts interface {
 // type.
 func recordsOf(v *recordView) *records { return v.recordParts.(*records) }
 
-func (r *records) len() int { return r.items.Len() }
+func (r *records) len() int { return r.Items.Len() }
 
 func (r *records) lastRevision() Revision { return r.revision }
 
-func (r *records) keys() []string { return r.items.Keys() }
+func (r *records) keys() []string { return r.Items.Keys() }
 
 func (r *records) indexFunctions() []indexFunction { return r.functions }
 
 // from calls yield with the keys and items from a key on, in order, until it
 // returns false.
 func (r *records) from(key string, yield func(key string, item any) bool) {
-	var scan scan
-	r.items.Ascend(key, func(key string, stored *record) bool {
-		scan.step()
+	var scan indexed.Scan
+	r.Items.Ascend(key, func(key string, stored *record) bool {
+		scan.Step()
 		return yield(key, stored.item)
 	})
 }
@@ -247,14 +249,14 @@ func (r *records) from(key string, yield func(key string, item any) bool) {
 // withValue calls yield with the keys and items that have value in an index, in
 // order, until it returns false.
 func (r *records) withValue(index int, value string, yield func(key string, item any) bool) {
-	r.keyed.withValue(index, value, "", func(key string, stored *record) bool { return yield(key, stored.item) })
+	r.Map.WithValue(index, value, "", func(key string, stored *record) bool { return yield(key, stored.item) })
 }
 
 // keysWithValues returns the keys that have one of the values in an index, each
 // once, in order.
 func (r *records) keysWithValues(index int, values ...string) (keys []string) {
 	for _, value := range values {
-		r.indexes[index].ascend(value, "", func(key string) bool {
+		r.Indexes[index].Ascend(value, "", func(key string) bool {
 			keys = append(keys, key)
 			return true
 		})
@@ -266,4 +268,4 @@ func (r *records) keysWithValues(index int, values ...string) (keys []string) {
 }
 
 // values returns the values that any item has in an index, in order.
-func (r *records) values(index int) []string { return r.indexes[index].values() }
+func (r *records) values(index int) []string { return r.Indexes[index].Values() }

@@ -129,8 +129,8 @@ func LabelAttribute(name string) Attribute { return Attribute{Kind: Label, Name:
 // String returns the kind and the name, such as "field:spec.nodeName".
 func (a Attribute) String() string { return a.Kind.String() + ":" + a.Name }
 
-// valueIn returns o's value of a, and whether an index on a contains o.
-func valueIn(a Attribute, o *Object) (value string, held bool) {
+// Of returns o's value of a, and whether an index on a contains o.
+func (a Attribute) Of(o *Object) (value string, held bool) {
 	switch a.Kind {
 	case Field:
 		return o.Field(a.Column), true

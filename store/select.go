@@ -41,7 +41,7 @@ func CandidatesOf(v *TreeView, f *Filter, after string) Candidates {
 	}
 	for _, r := range f.Exact() {
 		if i := indexOf(v, r.Attribute); i >= 0 {
-			return Candidates{Objects: withValue(v, i, r.Value, f.Prefix(), after), Index: r.Attribute, Match: f.isOneExact()}
+			return Candidates{Objects: withValue(v, i, r.Value, f.Prefix(), after), Index: r.Attribute, Match: f.IsOneExact()}
 		}
 	}
 	return Candidates{Objects: v.All(f.Prefix(), after), Match: !f.HasSelector()}
@@ -61,7 +61,7 @@ func oneKey(v *TreeView, key, after string) iter.Seq[*Object] {
 func WithValue(all iter.Seq[*Object], a Attribute, value string) iter.Seq[*Object] {
 	return func(yield func(*Object) bool) {
 		for o := range all {
-			if got, held := valueIn(a, o); held && got == value && !yield(o) {
+			if got, held := a.Of(o); held && got == value && !yield(o) {
 				return
 			}
 		}

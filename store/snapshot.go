@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -101,19 +100,8 @@ func (s *Snapshot) base() knownState {
 	return knownState{at: s.Window.next - Seq(s.Unapplied), state: s.Base}
 }
 
-// Timeline is the history that a revision belongs to. Revisions of two timelines
-// cannot be compared: the same one may have other content.
-type Timeline struct {
-	// StoreID identifies the storage; empty if unknown. Epoch is that of the cache.
-	StoreID string
-	Epoch   uint64
-}
-
 // Timeline returns that of the snapshot's revisions.
 func (s *Snapshot) Timeline() Timeline { return Timeline{s.StoreID, s.Epoch} }
-
-// String names the timeline.
-func (t Timeline) String() string { return fmt.Sprintf("%s#%d", t.StoreID, t.Epoch) }
 
 // Published is a cache's newest snapshot. One goroutine stores; any number load,
 // without waiting. The zero value holds the empty snapshot.

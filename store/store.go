@@ -7,10 +7,6 @@ import (
 	"github.com/watchmill/watchmill/usercode"
 )
 
-// KeyFunc returns the key of an item. Any string will do as a key. It must be
-// pure, and may be called from any goroutine.
-type KeyFunc[T any] func(T) (string, error)
-
 // StoreConfig says how a [Store] or an [Indexer] treats its items. Only Key is
 // required. The functions must not write the store; if one fails or panics, the
 // write it was called for fails and nothing changes.

@@ -1,15 +1,11 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
 	"time"
 )
-
-// ErrNoClock: the configuration of an [ExpirationCache] has no Now.
-var ErrNoClock = errors.New("no clock")
 
 // ExpirationConfig says how an [ExpirationCache] treats its items. Key and Now
 // are required. The functions must not use the cache.

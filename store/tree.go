@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
+
+	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
 // Tree holds the newest state of each object, in key order and by the
@@ -34,7 +36,7 @@ type treeCore interface {
 
 // tree is the content of a [Tree].
 type tree struct {
-	keyed[*Object]
+	indexed.Map[*Object]
 	// attributes are those of the indexes.
 	attributes []Attribute
 	// last is at least the greatest key: a key greater than it is not there, and is appended
@@ -59,7 +61,7 @@ func NewTree(indexes ...Attribute) *Tree {
 			attributes = append(attributes, a)
 		}
 	}
-	return &Tree{&tree{keyed: newKeyed[*Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
+	return &Tree{&tree{Map: indexed.New[*Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
@@ -72,7 +74,7 @@ func (t *tree) put(o *Object) (prev *Object) {
 		t.compact()
 	}
 	prev = t.set(o)
-	for i := range t.indexes {
+	for i := range t.Indexes {
 		t.index(i, prev, o)
 	}
 	return prev
@@ -82,11 +84,11 @@ func (t *tree) put(o *Object) (prev *Object) {
 func (t *tree) set(o *Object) (prev *Object) {
 	if o.Key > t.last {
 		t.last = o.Key
-		prev, _ = t.items.Load(o.Key, o)
+		prev, _ = t.Items.Load(o.Key, o)
 		t.rememberAppended(o.Key)
 		return prev
 	}
-	prev, _ = t.items.Set(o.Key, o)
+	prev, _ = t.Items.Set(o.Key, o)
 	return prev
 }
 
@@ -94,12 +96,12 @@ func (t *tree) set(o *Object) (prev *Object) {
 func (t *Tree) Delete(key string) (prev *Object) { return t.core.remove(key) }
 
 func (t *tree) remove(key string) (prev *Object) {
-	prev, found := t.items.Delete(key)
+	prev, found := t.Items.Delete(key)
 	if !found {
 		return nil
 	}
 	t.view = nil
-	for i := range t.indexes {
+	for i := range t.Indexes {
 		t.index(i, prev, nil)
 	}
 	return prev
@@ -112,24 +114,24 @@ func (t *tree) index(i int, prev, o *Object) {
 	}
 	was, held := entryOf(t.attributes[i], prev)
 	is, holds := entryOf(t.attributes[i], o)
-	if held && holds && was.value == is.value {
+	if held && holds && was.Value == is.Value {
 		return
 	}
 	if held {
-		t.indexes[i].entries.Delete(was)
+		t.Indexes[i].Entries.Delete(was)
 	}
 	if holds {
-		t.indexes[i].entries.SetHint(is, &t.near[i])
+		t.Indexes[i].Entries.SetHint(is, &t.near[i])
 	}
 }
 
 // entryOf returns the entry of o, and whether there is one.
-func entryOf(a Attribute, o *Object) (entry, bool) {
+func entryOf(a Attribute, o *Object) (indexed.Entry, bool) {
 	if o == nil {
-		return entry{}, false
+		return indexed.Entry{}, false
 	}
-	value, held := valueIn(a, o)
-	return entry{value, o.Key}, held
+	value, held := a.Of(o)
+	return indexed.Entry{Value: value, Key: o.Key}, held
 }
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks
@@ -151,14 +153,14 @@ func (t *tree) get(key string) *Object {
 	if key > t.last {
 		return nil
 	}
-	o, _ := t.items.Get(key)
+	o, _ := t.Items.Get(key)
 	return o
 }
 
 // Len returns the number of objects.
 func (t *Tree) Len() int { return t.core.len() }
 
-func (t *tree) len() int { return t.items.Len() }
+func (t *tree) len() int { return t.Items.Len() }
 
 // View returns an immutable snapshot of the tree. It takes O(1), and returns the
 // last view if nothing was written since. A nil Tree has the empty view.
@@ -171,7 +173,7 @@ func (t *Tree) View() *TreeView {
 
 func (t *tree) asView() *TreeView {
 	if t.view == nil {
-		t.view = newTreeView(treeParts{t.keyed.view(), t.attributes})
+		t.view = newTreeView(treeParts{t.Map.View(), t.attributes})
 	}
 	return t.view
 }

@@ -1,5 +1,7 @@
 package store
 
+import "github.com/watchmill/watchmill/store/internal/indexed"
+
 // The library's B-tree splits a full node into halves of one array. Where keys come in order
 // the first half gets no more items, but keeps the whole array; a copy of the node, as a
 // write after a view makes it, has an array of its own size. So the tree remembers a key
@@ -11,7 +13,7 @@ package store
 const (
 	// growing is how many of the remembered keys are in nodes that may still get items, or
 	// whose parents may: those below the last two parents.
-	growing = 2*degree + 4
+	growing = 2*indexed.Degree + 4
 	// maxCompacted bounds the nodes that one write copies, to some 100 µs.
 	maxCompacted = 64
 )
@@ -20,7 +22,7 @@ const (
 // in a tree that was only appended to. If objects are also deleted from the tree, it
 // remembers no more keys than the tree has such nodes.
 func (t *tree) rememberAppended(key string) {
-	if t.len()%degree == degree/2 && len(t.appended) <= t.len()/degree {
+	if t.len()%indexed.Degree == indexed.Degree/2 && len(t.appended) <= t.len()/indexed.Degree {
 		t.appended = append(t.appended, key)
 	}
 }
@@ -32,14 +34,14 @@ func (t *tree) compact() {
 		return
 	}
 	for _, key := range t.appended[:n] {
-		o, found := t.items.Get(key)
+		o, found := t.Items.Get(key)
 		if !found {
 			continue
 		}
-		t.items.Set(key, o)
+		t.Items.Set(key, o)
 		for i, a := range t.attributes {
 			if e, held := entryOf(a, o); held {
-				t.indexes[i].entries.Set(e)
+				t.Indexes[i].Entries.Set(e)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ func (v *TreeView) Count(prefix, after string) int {
 	if v == nil {
 		return 0
 	}
-	items, n := partsOf(v).items, 0
+	items, n := partsOf(v).Items, 0
 	if isPath(prefix) {
 		if _, found := items.Get(prefix); found && prefix > after {
 			n++

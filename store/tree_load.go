@@ -3,6 +3,8 @@ package store
 import (
 	"maps"
 	"slices"
+
+	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
 // Load puts objects. Into an empty tree, and if they are in the order of their keys
@@ -24,7 +26,7 @@ func (t *tree) load(objects []*Object) {
 	}
 	for i, a := range t.attributes {
 		for _, e := range entriesOf(a, objects) {
-			t.indexes[i].entries.Load(e)
+			t.Indexes[i].Entries.Load(e)
 		}
 	}
 }
@@ -42,11 +44,11 @@ func ascending(objects []*Object) bool {
 // entriesOf returns the entries of an index on a, in order, of objects in the order of
 // their keys. It sorts values, which are usually few, and not entries: it counts the
 // entries of each value, and so knows the place of each.
-func entriesOf(a Attribute, objects []*Object) []entry {
+func entriesOf(a Attribute, objects []*Object) []indexed.Entry {
 	places := map[string]int{}
 	total := 0
 	for _, o := range objects {
-		if value, held := valueIn(a, o); held {
+		if value, held := a.Of(o); held {
 			places[value]++
 			total++
 		}
@@ -55,11 +57,11 @@ func entriesOf(a Attribute, objects []*Object) []entry {
 	for _, value := range slices.Sorted(maps.Keys(places)) {
 		places[value], next = next, next+places[value]
 	}
-	entries := make([]entry, total)
+	entries := make([]indexed.Entry, total)
 	for _, o := range objects {
 		if e, held := entryOf(a, o); held {
-			entries[places[e.value]] = e
-			places[e.value]++
+			entries[places[e.Value]] = e
+			places[e.Value]++
 		}
 	}
 	return entries

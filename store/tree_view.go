@@ -3,11 +3,12 @@ package store
 import (
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/btree"
+
+	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
 // TreeView is the state of a [Tree] at one moment. It never changes and is safe
@@ -24,7 +25,7 @@ type viewParts interface{ isTreeParts() }
 // treeParts are the B-trees of a view. Only their reading methods may be called;
 // even Copy writes to its receiver.
 type treeParts struct {
-	keyed[*Object]
+	indexed.Map[*Object]
 	attributes []Attribute
 }
 
@@ -49,7 +50,7 @@ func (v *TreeView) Get(key string) *Object {
 	if v == nil {
 		return nil
 	}
-	o, _ := partsOf(v).items.Get(key)
+	o, _ := partsOf(v).Items.Get(key)
 	return o
 }
 
@@ -58,7 +59,7 @@ func (v *TreeView) Len() int {
 	if v == nil {
 		return 0
 	}
-	return partsOf(v).items.Len()
+	return partsOf(v).Items.Len()
 }
 
 // All returns the objects under prefix (see [HasPrefix]) whose keys are greater
@@ -73,7 +74,7 @@ func (v *TreeView) All(prefix, after string) iter.Seq[*Object] {
 
 // run yields what All returns.
 func (v *TreeView) run(prefix, after string, yield func(*Object) bool) {
-	items := partsOf(v).items
+	items := partsOf(v).Items
 	ascend := func(from string, yield func(*Object) bool) {
 		items.Ascend(from, func(_ string, o *Object) bool { return yield(o) })
 	}
@@ -89,34 +90,18 @@ func under(get func(key string) (*Object, bool), ascend func(from string, yield 
 		}
 		prefix += "/"
 	}
-	var scan scan
+	var scan indexed.Scan
 	isFirst := true // only the first can be the object under after
 	ascend(max(prefix, after), func(o *Object) bool {
 		// The key is read only if necessary: o is rarely in the processor's caches.
 		if prefix != "" && !strings.HasPrefix(o.Key, prefix) {
 			return false
 		}
-		scan.step()
+		scan.Step()
 		skip := isFirst && o.Key == after
 		isFirst = false
 		return skip || yield(o)
 	})
-}
-
-// scan counts the objects that one scan has read.
-type scan struct{ read uint }
-
-// stride is how many objects a scan reads before it lets other goroutines run, which
-// takes some 100 µs. A scan of 100,000 objects would otherwise keep a write waiting for
-// the 10 ms after which Go's scheduler preempts it. Each time costs some 10 µs, so a
-// scan of a few thousand objects does not do it at all.
-const stride = 16384
-
-// step counts an object.
-func (s *scan) step() {
-	if s.read++; s.read%stride == 0 {
-		runtime.Gosched()
-	}
 }
 
 // isPath reports whether prefix covers a key of its own besides those below it.
@@ -132,9 +117,9 @@ func (v *TreeView) AppendTo(dst []*Object, prefix string) []*Object {
 		return slices.AppendSeq(dst, v.All(prefix, ""))
 	}
 	dst = slices.Grow(dst, v.Len())
-	var scan scan
-	partsOf(v).items.Scan(func(_ string, o *Object) bool {
-		scan.step()
+	var scan indexed.Scan
+	partsOf(v).Items.Scan(func(_ string, o *Object) bool {
+		scan.Step()
 		dst = append(dst, o)
 		return true
 	})
@@ -174,13 +159,13 @@ func withValue(v *TreeView, i int, value, prefix, after string) iter.Seq[*Object
 	return func(yield func(*Object) bool) {
 		parts := partsOf(v)
 		get := func(key string) (*Object, bool) {
-			if !parts.indexes[i].has(value, key) {
+			if !parts.Indexes[i].Has(value, key) {
 				return nil, false
 			}
-			return parts.items.Get(key)
+			return parts.Items.Get(key)
 		}
 		ascend := func(from string, yield func(*Object) bool) {
-			parts.withValue(i, value, from, func(_ string, o *Object) bool { return yield(o) })
+			parts.WithValue(i, value, from, func(_ string, o *Object) bool { return yield(o) })
 		}
 		under(get, ascend, prefix, after, yield)
 	}
@@ -197,18 +182,18 @@ func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	step := max(1, n/sample)
 	total, measured := int64(0), int64(0)
 	for i := 0; i < n; i += step {
-		_, o, _ := partsOf(v).items.GetAt(i)
-		total += min(max(0, int64(sizeOf(o))), maxSize) + ownBytes(o, nil)
+		_, o, _ := partsOf(v).Items.GetAt(i)
+		total += BytesBeside(o, nil, sizeOf)
 		measured++
 	}
-	return v.nodeBytes() + total/measured*int64(n)
+	return v.NodeBytes() + total/measured*int64(n)
 }
 
-// nodeBytes is what the view's nodes take, which are about two thirds full: 24 bytes for
-// an item, and 32 for an entry of an index.
-func (v *TreeView) nodeBytes() int64 {
+// NodeBytes estimates what the view's nodes take, without its objects. They are about two thirds
+// full: 24 bytes for an item, and 32 for an entry of an index.
+func (v *TreeView) NodeBytes() int64 {
 	const perItem, perEntry = 40, 50
-	return int64(v.Len()) * int64(perItem+perEntry*len(partsOf(v).indexes))
+	return int64(v.Len()) * int64(perItem+perEntry*len(partsOf(v).Indexes))
 }
 
 // TreeOf returns a tree with the view's contents and indexes, to roll a state
@@ -219,9 +204,9 @@ func TreeOf(v *TreeView) *Tree {
 		return NewTree()
 	}
 	parts := partsOf(v)
-	last, _, _ := parts.items.Max()
+	last, _, _ := parts.Items.Max()
 	return &Tree{&tree{
-		keyed: parts.fork(), attributes: parts.attributes,
+		Map: parts.Fork(), attributes: parts.attributes,
 		last: last, near: make([]btree.PathHint, len(parts.attributes)),
 	}}
 }

@@ -29,51 +29,26 @@ const minChunkSize = 8
 // last returns the last event. A chunk has at least one.
 func (c *chunk) last() Event { return c.events[c.used-1] }
 
-// The sizes that a window counts besides the values of objects.
+// The sizes that a window counts besides those of objects.
 const (
-	chunkBytes  = int64(unsafe.Sizeof(chunk{}))
-	eventBytes  = int64(unsafe.Sizeof(Event{}))
-	headerBytes = int64(unsafe.Sizeof(Object{}))
-	fieldBytes  = int64(unsafe.Sizeof(""))
+	chunkBytes = int64(unsafe.Sizeof(chunk{}))
+	eventBytes = int64(unsafe.Sizeof(Event{}))
+	// goneBytes is the header of a deletion's object, which shares the rest.
+	goneBytes = int64(unsafe.Sizeof(Object{}))
 )
-
-// maxSize bounds the estimate for one object, so that sums of wrong estimates do
-// not overflow.
-const maxSize = 1 << 40
 
 // heldBytes returns the bytes that only the window keeps alive from ev on: those of the
 // object that ev replaces or deletes, or of an emitted value.
 func (w *Window) heldBytes(ev Event) int64 {
 	switch ev.Type {
 	case Emitted:
-		return w.objectBytes(ev.Object, nil)
+		return BytesBeside(ev.Object, nil, w.sizeOf)
 	case Deleted:
-		return headerBytes + w.objectBytes(ev.Prev, ev.Object)
+		return goneBytes + BytesBeside(ev.Prev, ev.Object, w.sizeOf)
 	case Modified:
-		return w.objectBytes(ev.Prev, ev.Object)
+		return BytesBeside(ev.Prev, ev.Object, w.sizeOf)
 	}
 	return 0
-}
-
-// objectBytes returns the bytes of o that it does not share with its successor.
-func (w *Window) objectBytes(o, successor *Object) int64 {
-	if o == nil {
-		return 0
-	}
-	return min(max(0, int64(w.sizeOf(o))), maxSize) + ownBytes(o, successor)
-}
-
-// ownBytes returns the bytes of o's header, and of its key and fields unless they are its
-// successor's too. A nil successor shares nothing.
-func ownBytes(o, successor *Object) int64 {
-	n := headerBytes
-	if successor == nil || unsafe.StringData(o.Key) != unsafe.StringData(successor.Key) {
-		n += int64(len(o.Key))
-	}
-	if successor == nil || !sameSlice(o.Fields, successor.Fields) {
-		n += int64(len(o.Fields)) * fieldBytes
-	}
-	return n
 }
 
 // gap is a range of revisions that the cache has not seen: a relist replaced the

@@ -224,7 +224,7 @@ func (r *rebuiltStates) bytes() (n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.states {
-		n += s.state.nodeBytes()
+		n += s.state.NodeBytes()
 	}
 	return n
 }
