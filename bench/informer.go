@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Synced is the metric of the time until all healthy handlers have the initial
@@ -141,7 +142,7 @@ type informing struct {
 // handler has the default buffer and policy.
 func (s *informing) start(from backend.ListerWatcher, on *engine.Host, healthy []func(seq int64), slow func(seq int64)) error {
 	var err error
-	byNamespace := store.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
+	byNamespace := cache.Indexers[Object]{"namespace": func(Object) ([]string, error) { return []string{Namespace}, nil }}
 	cfg := informer.Config[Object]{Source: engine.SourceOf[Object](from), Host: on, Indexers: byNamespace}
 	if s.informer, err = informer.New(cfg); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 type Order struct{ ID, Item, Phase string }
@@ -64,7 +64,7 @@ func (s *shop) open(path string) error {
 
 	s.mirror, err = informer.New(informer.Config[Order]{
 		Source: s.orders.Source(), Host: host, Name: "orders",
-		Indexers: store.Indexers[Order]{"item": func(o Order) ([]string, error) { return []string{o.Item}, nil }},
+		Indexers: cache.Indexers[Order]{"item": func(o Order) ([]string, error) { return []string{o.Item}, nil }},
 	})
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -25,7 +25,7 @@ func TestKeys_GetsEveryChangeHoweverFarItIsBehind(t *testing.T) {
 		source := enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Blocks: true})
 		pods, err := informer.New(informer.Config[Pod]{
 			Source:   engine.SourceOf[Pod](source),
-			Indexers: store.Indexers[Pod]{"node": func(p Pod) ([]string, error) { return []string{p.Node}, nil }},
+			Indexers: cache.Indexers[Pod]{"node": func(p Pod) ([]string, error) { return []string{p.Node}, nil }},
 		})
 		require.NoError(t, err)
 		release := make(chan struct{})

@@ -176,7 +176,7 @@ func (d *Deleted[T]) String() string {
 }
 
 // KnownObjects is the state that the consumer of a queue has: usually its
-// [store.Store], which it changes only while it processes an entry. Both methods are
+// Store of package store/cache, which it changes only while it processes an entry. Both methods are
 // called with the queue locked, so they must not call the queue.
 type KnownObjects[T any] interface {
 	// ListKeys returns the keys of all objects. Synthetic deletions are queued in

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/queue"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // TestDeltaFIFO_RebuildsTheSourcesStateAfterAList changes a source at random, loses some of
@@ -33,7 +33,7 @@ func TestDeltaFIFO_RebuildsTheSourcesStateAfterAList(t *testing.T) {
 // to which what is popped leads. Its exported methods are what happens at random.
 type lossySource struct {
 	queue   *queue.DeltaFIFO[thing]
-	mirror  *store.Store[thing]
+	mirror  *cache.Store[thing]
 	objects map[string]thing
 	version int
 }
@@ -44,7 +44,7 @@ var (
 )
 
 func newLossySource(t *rapid.T) *lossySource {
-	mirror, err := store.NewStore(store.StoreConfig[thing]{Key: thingKey})
+	mirror, err := cache.NewStore(cache.StoreConfig[thing]{Key: thingKey})
 	require.NoError(t, err)
 	q, err := queue.NewDeltaFIFO(queue.DeltaFIFOConfig[thing]{
 		Key: thingKey, Known: mirror, MaxDeltas: rapid.IntRange(2, 5).Draw(t, "max"),

@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // podObject is a stored pod.
@@ -51,7 +52,7 @@ func (s toFIFO) queue(change store.EventType, o podObject) error {
 }
 
 // apply applies deltas to an indexer and prints them.
-func apply(indexer *store.Indexer[podObject]) func(queue.Deltas[podObject], bool) error {
+func apply(indexer *cache.Indexer[podObject]) func(queue.Deltas[podObject], bool) error {
 	return func(deltas queue.Deltas[podObject], initial bool) error {
 		for _, d := range deltas {
 			fmt.Println(d.Type, d.Key)
@@ -80,7 +81,7 @@ func Example_pipeline() {
 		return
 	}
 	defer pods.Close()
-	indexer, err := store.NewIndexer(store.StoreConfig[podObject]{Key: podKey}, store.Indexers[podObject]{"phase": podsByPhase})
+	indexer, err := cache.NewIndexer(cache.StoreConfig[podObject]{Key: podKey}, cache.Indexers[podObject]{"phase": podsByPhase})
 	if err != nil {
 		fmt.Println(err)
 		return

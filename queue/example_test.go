@@ -8,7 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/queue"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 type pod struct{ Name, Phase string }
@@ -41,7 +41,7 @@ func ExampleFIFO() {
 }
 
 func ExampleDeltaFIFO() {
-	mirror, err := store.NewStore(store.StoreConfig[pod]{Key: podName})
+	mirror, err := cache.NewStore(cache.StoreConfig[pod]{Key: podName})
 	if err != nil {
 		fmt.Println(err)
 		return

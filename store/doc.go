@@ -1,6 +1,5 @@
 // Package store has the engine's data structures: versioned objects, the tree
-// that keeps the newest of each, the window that keeps the recent changes, and
-// the keyed, indexed client-side caches.
+// that keeps the newest of each, and the window that keeps the recent changes.
 //
 // It has no actors or goroutines, and callers pass in the time. Each structure is
 // plain data that one writer changes and any number of readers see through
@@ -17,9 +16,6 @@
 //	                                     ▼
 //	                          Snapshot: State, Get, StateAt
 //
-//	any goroutine ──▶ Store / Indexer / ThreadSafeStore   (client-side caches: the
-//	                                                       same tree with a lock)
-//
 // # Vocabulary
 //
 // An [Object] is a value of the user's type with its key, the [Revision] of
@@ -35,11 +31,4 @@
 //
 // [Tree] and [Window] belong to one goroutine (or one actor). Their views,
 // [TreeView] and [WindowView], are immutable and safe for concurrent use.
-// [ThreadSafeStore], [Indexer] and [Store] are safe for concurrent use.
-//
-// # Differences from client-go's stores
-//
-//   - There is no UndeltaStore, which pushes its whole contents after each write:
-//     an informer's Snapshot is the contents.
-//   - There are no global metrics.
 package store

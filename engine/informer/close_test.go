@@ -15,8 +15,8 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 func TestClose_LeavesTheCopyReadable(t *testing.T) {
@@ -34,7 +34,7 @@ func TestClose_LeavesTheCopyReadable(t *testing.T) {
 	require.NoError(t, handle.Remove(t.Context(), informer.Drain))
 	_, err := r.AddEventHandler(informer.HandlerFuncs[pod]{}, informer.HandlerOptions{})
 	require.ErrorIs(t, err, informer.ErrClosed)
-	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrClosed)
+	require.ErrorIs(t, r.AddIndexers(cache.Indexers[pod]{"node": byNode}), informer.ErrClosed)
 	require.ErrorIs(t, r.WaitForRevision(t.Context(), 100), informer.ErrClosed)
 	require.NoError(t, r.WaitForRevision(t.Context(), 2), "that it had")
 	require.Equal(t, []string{"a"}, keys(r.List(nil)))

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Config configures an informer. Only Source is required. The functions must be
@@ -35,7 +36,7 @@ type Config[T any] struct {
 	Transform func(T) (T, error)
 	// Indexers are the indexes to begin with; see
 	// [SharedInformer.AddIndexers].
-	Indexers store.Indexers[T]
+	Indexers cache.Indexers[T]
 	// Identity distinguishes an object from an earlier one under the same key:
 	// where it differs, handlers get a deletion and an addition instead of an
 	// update. Nil means the revision at which the object was created, which every
@@ -96,7 +97,7 @@ type settings struct {
 	typeName   string       // in place of an empty name
 	schema     store.Schema // only of New and Clone
 	transform  func(*store.Object) (*store.Object, error)
-	indexers   store.Indexers[*store.Object]
+	indexers   cache.Indexers[*store.Object]
 	identity   func(*store.Object) string
 	itemErrors ItemErrorPolicy
 	onError    func(error)
@@ -133,8 +134,8 @@ func untypedTransform[T any](transform func(T) (T, error)) func(*store.Object) (
 }
 
 // untypedIndexers returns the same indexes over objects instead of their values.
-func untypedIndexers[T any](indexers store.Indexers[T]) store.Indexers[*store.Object] {
-	untyped := make(store.Indexers[*store.Object], len(indexers))
+func untypedIndexers[T any](indexers cache.Indexers[T]) cache.Indexers[*store.Object] {
+	untyped := make(cache.Indexers[*store.Object], len(indexers))
 	for name, values := range indexers {
 		if values == nil {
 			untyped[name] = nil

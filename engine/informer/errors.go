@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Errors of calls. Match them with errors.Is.
@@ -50,7 +51,7 @@ var (
 	// ErrUnknownIndex: there is no index of that name.
 	ErrUnknownIndex = store.ErrUnknownIndex
 	// ErrIndexConflict: there is an index of that name already.
-	ErrIndexConflict = store.ErrIndexConflict
+	ErrIndexConflict = cache.ErrIndexConflict
 )
 
 // SourceError is an error of the source.

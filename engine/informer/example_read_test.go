@@ -11,7 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // must ends an example whose setting fails.
@@ -33,7 +33,7 @@ func running() (*engine.Engine[Pod], *informer.SharedInformer[Pod]) {
 	must(err)
 	pods, err := informer.New(informer.Config[Pod]{
 		Source: e.Source(), Host: e.Host(), Name: "pods",
-		Indexers: store.Indexers[Pod]{"node": nodeOf},
+		Indexers: cache.Indexers[Pod]{"node": nodeOf},
 	})
 	must(err)
 	must(pods.WaitForRevision(ctx, web.Revision))
@@ -142,10 +142,10 @@ func ExampleSharedInformer_AddIndexers() {
 	defer e.Close()
 	defer pods.Close()
 	byPhase := func(p Pod) ([]string, error) { return []string{p.Phase}, nil }
-	must(pods.AddIndexers(store.Indexers[Pod]{"phase": byPhase}))
+	must(pods.AddIndexers(cache.Indexers[Pod]{"phase": byPhase}))
 	pending, err := pods.ByIndex("phase", "Pending")
 	fmt.Println(len(pending), err)
-	err = pods.AddIndexers(store.Indexers[Pod]{"node": nodeOf})
+	err = pods.AddIndexers(cache.Indexers[Pod]{"node": nodeOf})
 	fmt.Println(errors.Is(err, informer.ErrIndexConflict))
 	// Output:
 	// 1 <nil>

@@ -9,7 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Pod is the object of the examples.
@@ -35,7 +35,7 @@ func ExampleNew() {
 	defer e.Close()
 	pods, err := informer.New(informer.Config[Pod]{
 		Source: e.Source(), Host: e.Host(),
-		Indexers: store.Indexers[Pod]{"node": nodeOf},
+		Indexers: cache.Indexers[Pod]{"node": nodeOf},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -94,7 +94,7 @@ func ExampleSharedInformer_ByIndex() {
 		return
 	}
 	defer pods.Close()
-	if err := errors.Join(pods.WaitSynced(ctx), pods.AddIndexers(store.Indexers[Pod]{"node": nodeOf})); err != nil {
+	if err := errors.Join(pods.WaitSynced(ctx), pods.AddIndexers(cache.Indexers[Pod]{"node": nodeOf})); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // SharedInformer keeps a copy of a source's objects and notifies handlers of
@@ -20,7 +21,7 @@ type SharedInformer[T any] struct{ core informerCore }
 type informerCore interface {
 	snapshot() snapshotCore
 	quarantined() []quarantined
-	addIndexers(store.Indexers[*store.Object]) error
+	addIndexers(cache.Indexers[*store.Object]) error
 	addHandler(handle func(notification), opts HandlerOptions) (*Registration, error)
 	overlay(limit int) overlayCore
 	name() string
@@ -83,10 +84,10 @@ func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
 // are added or none. They can be used when it returns. Changes of this informer wait
 // meanwhile, so it must not be called from a function of the configuration.
 //
-// Errors: [ErrIndexConflict] for a name that is taken, [store.ErrIndexFunc] for
+// Errors: [ErrIndexConflict] for a name that is taken, [cache.ErrIndexFunc] for
 // a function that is nil, [ErrClosed]. Config.ItemErrors applies to a function that
 // fails for an object.
-func (s *SharedInformer[T]) AddIndexers(indexers store.Indexers[T]) error {
+func (s *SharedInformer[T]) AddIndexers(indexers cache.Indexers[T]) error {
 	return s.core.addIndexers(untypedIndexers(indexers))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 func TestStats_CountWhatTheInformerHas(t *testing.T) {
@@ -35,11 +36,11 @@ func TestStats_CountWhatTheInformerHas(t *testing.T) {
 }
 
 func TestIndexers_BeforeAndAfterTheStart(t *testing.T) {
-	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
+	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = cache.Indexers[pod]{"node": byNode} })
 	r.put(pod{Name: "a", Node: "n1"})
 	r.put(pod{Name: "b", Node: "n2"})
 	even := func(p pod) ([]string, error) { return []string{[]string{"even", "odd"}[p.N%2]}, nil }
-	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"parity": even}))
+	require.NoError(t, r.AddIndexers(cache.Indexers[pod]{"parity": even}))
 	r.put(pod{Name: "c", Node: "n1", N: 1})
 
 	onNode, err := r.ByIndex("node", "n1")
@@ -52,8 +53,8 @@ func TestIndexers_BeforeAndAfterTheStart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"even", "odd"}, values)
 
-	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}), informer.ErrIndexConflict)
-	require.ErrorIs(t, r.AddIndexers(store.Indexers[pod]{"nil": nil}), store.ErrNoIndexFunc)
+	require.ErrorIs(t, r.AddIndexers(cache.Indexers[pod]{"node": byNode}), informer.ErrIndexConflict)
+	require.ErrorIs(t, r.AddIndexers(cache.Indexers[pod]{"nil": nil}), cache.ErrNoIndexFunc)
 	_, err = r.ByIndex("nowhere", "n1")
 	require.ErrorIs(t, err, informer.ErrUnknownIndex)
 }
@@ -85,7 +86,7 @@ func TestAddIndexers_HoldsNoWorker(t *testing.T) {
 
 	returned := make(chan error, 1)
 	go func() {
-		returned <- indexed.AddIndexers(store.Indexers[pod]{"node": func(p pod) ([]string, error) {
+		returned <- indexed.AddIndexers(cache.Indexers[pod]{"node": func(p pod) ([]string, error) {
 			once.Do(func() { close(begun) })
 			<-goOn
 			return byNode(p)
@@ -120,7 +121,7 @@ func TestInformer_CallsRaceTheStart(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			indexed := s.AddIndexers(store.Indexers[pod]{name: byNode})
+			indexed := s.AddIndexers(cache.Indexers[pod]{name: byNode})
 			_, added := source.Add(pod{Name: name, Node: "n"})
 			synced, removed := handle.WaitSynced(t.Context()), handle.Remove(t.Context(), informer.Drain)
 			if err := errors.Join(indexed, added, synced, removed); err != nil {
@@ -212,7 +213,7 @@ func TestNew_RefusedConfigurationsNameTheField(t *testing.T) {
 		"Host":       {Source: engine.SourceOf[pod](source), Host: &engine.Host{}},
 		"ItemErrors": {Source: engine.SourceOf[pod](source), ItemErrors: 9},
 		"Prefix":     {Source: engine.SourceOf[pod](source), Prefix: "a//b"},
-		"Indexers":   {Source: engine.SourceOf[pod](source), Indexers: store.Indexers[pod]{"nil": nil}},
+		"Indexers":   {Source: engine.SourceOf[pod](source), Indexers: cache.Indexers[pod]{"nil": nil}},
 		"Backoff.Initial": func() informer.Config[pod] {
 			c := informer.Config[pod]{Source: engine.SourceOf[pod](source)}
 			c.Backoff.Initial = -1

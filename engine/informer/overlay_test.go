@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // written is a pod as a write would return it.
@@ -17,7 +18,7 @@ func written(p pod, rev store.Revision) *informer.Object[pod] {
 
 func indexedFixture(t *testing.T) (*fixture, *informer.Overlay[pod]) {
 	t.Helper()
-	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = store.Indexers[pod]{"node": byNode} })
+	r := newFixture(t, func(cfg *informer.Config[pod]) { cfg.Indexers = cache.Indexers[pod]{"node": byNode} })
 	r.executor.Run()
 	return r, r.Overlay(0)
 }
@@ -127,10 +128,10 @@ func TestOverlay_IndexFuncThatFailsForAWriteCostsThatWriteAlone(t *testing.T) {
 		t.Run(policy.String(), func(t *testing.T) {
 			r := newFixture(t, func(cfg *informer.Config[pod]) {
 				cfg.ItemErrors = policy
-				cfg.Indexers = store.Indexers[pod]{"node": byNode}
+				cfg.Indexers = cache.Indexers[pod]{"node": byNode}
 			})
 			r.executor.Run()
-			require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
+			require.NoError(t, r.AddIndexers(cache.Indexers[pod]{"again": byNode}))
 			overlay := r.Overlay(0)
 			for i, node := range []string{"bad", "panic", "n1"} {
 				overlay.Wrote(written(pod{Name: node, Node: node}, store.Revision(100+i)))

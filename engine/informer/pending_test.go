@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // What is pending for a handler that blocks for ever is bounded by the objects that
@@ -37,7 +38,7 @@ func TestMergedChanges_AreBoundedByLiveObjects(t *testing.T) {
 // for one handler.
 type scenario struct {
 	pending pending
-	objects *store.ThreadSafeStore[*store.Object]
+	objects *cache.ThreadSafeStore[*store.Object]
 }
 
 // TestPending_Scenarios runs the scenarios in testdata/pending. Their verbs:
@@ -91,7 +92,7 @@ func (s *scenario) start(t *testing.T, d *datadriven.TestData) string {
 	d.ScanArgs(t, "policy", &policy)
 	d.ScanArgs(t, "buffer", &buffer)
 	*s = scenario{}
-	s.objects, _ = store.NewThreadSafeStore[*store.Object](nil)
+	s.objects, _ = cache.NewThreadSafeStore[*store.Object](nil)
 	s.pending.buffer = buffer
 	s.pending.transform = &transformer{cfg: &settings{schema: engine.Config[string]{}.Schema()}}
 	for _, p := range []Policy{Merge, Resnapshot, Block} {

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // resyncEvery is the period of the handlers that have one.
@@ -38,7 +39,7 @@ type world struct {
 	created map[store.Revision]store.Revision // of the object that a write created or changed
 	newest  store.Revision
 
-	indexes     store.Indexers[pod]
+	indexes     cache.Indexers[pod]
 	failing     bool           // Transform fails for one write of three
 	transformed map[int]int    // calls of Transform by N of the value, which no other write has
 	reached     store.Revision // of the copy
@@ -48,7 +49,7 @@ type world struct {
 func newWorld(t *rapid.T) *world {
 	w := &world{
 		states: map[store.Revision]content{}, written: map[store.Revision]pod{}, before: map[store.Revision]store.Revision{},
-		created: map[store.Revision]store.Revision{}, indexes: store.Indexers[pod]{"node": byNode}, transformed: map[int]int{},
+		created: map[store.Revision]store.Revision{}, indexes: cache.Indexers[pod]{"node": byNode}, transformed: map[int]int{},
 	}
 	w.fixture = newSeededFixture(t, rapid.Uint64().Draw(t, "seed"), func(c *informer.Config[pod]) {
 		c.Indexers = maps.Clone(w.indexes)
@@ -179,7 +180,7 @@ func (w *world) expire() {
 }
 
 func (w *world) addIndex() {
-	parity := store.Indexers[pod]{"parity": func(p pod) ([]string, error) { return []string{fmt.Sprint(p.N % 2)}, nil }}
+	parity := cache.Indexers[pod]{"parity": func(p pod) ([]string, error) { return []string{fmt.Sprint(p.N % 2)}, nil }}
 	err := w.AddIndexers(parity)
 	if w.indexes["parity"] != nil {
 		require.ErrorIs(w.t, err, informer.ErrIndexConflict)
@@ -219,7 +220,7 @@ func (w *world) checkCopy() {
 	}
 }
 
-func (w *world) checkIndex(s informer.Snapshot[pod], name string, values store.IndexFunc[pod]) {
+func (w *world) checkIndex(s informer.Snapshot[pod], name string, values cache.IndexFunc[pod]) {
 	want := map[string][]string{}
 	for o := range s.All() {
 		of, err := values(o.Value)

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/internal/ownhost"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -29,7 +30,7 @@ type sharedInformer struct {
 	// keeps addIndexers and the actor apart. The actor does not wait for it, since
 	// addIndexers may have it for long.
 	writing   sync.Mutex
-	objects   *store.ThreadSafeStore[*store.Object]
+	objects   *cache.ThreadSafeStore[*store.Object]
 	transform transformer
 	// unpublished: objects have a change that is not published; guarded by writing.
 	// If it stays so, the informer ends.
@@ -71,12 +72,12 @@ func newCore(cfg settings) (informerCore, error) {
 	}
 	cfg = cfg.withDefaults()
 	s := &sharedInformer{cfg: cfg, firstList: make(chan struct{}), stopped: make(chan struct{})}
-	s.transform = transformer{cfg: &s.cfg, report: s.report, indexFuncs: make(store.Indexers[*store.Object])}
+	s.transform = transformer{cfg: &s.cfg, report: s.report, indexFuncs: make(cache.Indexers[*store.Object])}
 	indexers, err := s.transform.indexers(cfg.indexers)
 	if err != nil {
 		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
 	}
-	if s.objects, err = store.NewThreadSafeStore(indexers); err != nil {
+	if s.objects, err = cache.NewThreadSafeStore(indexers); err != nil {
 		return nil, &engine.ConfigError{Field: "Indexers", Problem: err.Error()}
 	}
 	s.transform.indexed(cfg.indexers)
@@ -120,7 +121,7 @@ func (s *sharedInformer) snapshot() snapshotCore { return s.published.Load() }
 
 func (s *sharedInformer) quarantined() []quarantined { return s.transform.quarantined() }
 
-func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) error {
+func (s *sharedInformer) addIndexers(indexers cache.Indexers[*store.Object]) error {
 	if s.ended.Load() != nil {
 		return ErrClosed
 	}
@@ -137,7 +138,7 @@ func (s *sharedInformer) addIndexers(indexers store.Indexers[*store.Object]) err
 }
 
 // index adds indexes; contained are those functions as they are called.
-func (s *sharedInformer) index(indexers, contained store.Indexers[*store.Object]) error {
+func (s *sharedInformer) index(indexers, contained cache.Indexers[*store.Object]) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if s.unpublished {

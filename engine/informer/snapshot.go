@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Snapshot is an informer's state at one revision: objects and indexes. It is
@@ -102,7 +103,7 @@ func (l Lister[T]) All() iter.Seq[*Object[T]] {
 
 // state is the untyped [Snapshot].
 type state struct {
-	view     *store.StoreView[*store.Object]
+	view     *cache.View[*store.Object]
 	revision store.Revision
 	// storages counts the storages that the informer has listed: revisions of two
 	// cannot be compared.

@@ -15,13 +15,14 @@ import (
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
 func TestTransform_IsAppliedOnce(t *testing.T) {
 	calls := map[string]int{}
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
-		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+		cfg.Indexers = cache.Indexers[pod]{"node": byNode}
 		cfg.Transform = func(p pod) (pod, error) {
 			calls[p.Name]++
 			p.Node += "'"
@@ -216,7 +217,7 @@ func TestTransform_FailsForAnObjectOfStorageThatTookTheOldOnesPlace(t *testing.T
 func TestItemErrors_FailEndsTheInformer(t *testing.T) {
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
 		cfg.ItemErrors = informer.Fail
-		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+		cfg.Indexers = cache.Indexers[pod]{"node": byNode}
 	})
 	l, handle := r.subscribe()
 	r.put(pod{Name: "a", Node: "n1"})
@@ -236,7 +237,7 @@ func addIndexersBeside(s *informer.SharedInformer[pod], returned chan<- error) {
 	calling := make(chan struct{})
 	go func() {
 		close(calling)
-		returned <- s.AddIndexers(store.Indexers[pod]{"node": byNode})
+		returned <- s.AddIndexers(cache.Indexers[pod]{"node": byNode})
 	}()
 	<-calling
 	for range 100 {
@@ -275,7 +276,7 @@ func TestItemErrors_FailPublishesNoPartOfACommit(t *testing.T) {
 
 func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
 	r := newFixture(t, func(cfg *informer.Config[pod]) {
-		cfg.Indexers = store.Indexers[pod]{"node": byNode}
+		cfg.Indexers = cache.Indexers[pod]{"node": byNode}
 		cfg.ItemErrors = informer.Quarantine
 	})
 	l, _ := r.subscribe()
@@ -294,7 +295,7 @@ func TestIndexers_ErrorCostsOneIndexEntry(t *testing.T) {
 	r.put(pod{Name: "b", Node: "n2"})
 	require.Len(t, r.Quarantined(), 1)
 
-	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"again": byNode}))
+	require.NoError(t, r.AddIndexers(cache.Indexers[pod]{"again": byNode}))
 	require.Len(t, r.reported(), 1, "of c, in the new index")
 }
 
@@ -314,7 +315,7 @@ func TestAddIndexers_KeepsTheNewestStateInQuarantine(t *testing.T) {
 	r.put(pod{Name: "b", Node: "n1"})
 	newest := r.put(pod{Name: "a", Node: "n2", N: 1})
 	require.Len(t, r.reported(), 1)
-	require.NoError(t, r.AddIndexers(store.Indexers[pod]{"node": byNode}))
+	require.NoError(t, r.AddIndexers(cache.Indexers[pod]{"node": byNode}))
 	require.Len(t, r.reported(), 2, "of the stored states")
 	ill := r.Quarantined()
 	require.Len(t, ill, 2)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -33,7 +34,7 @@ type transformer struct {
 
 	mu sync.Mutex // guards what follows
 	// indexFuncs are the user's functions of the present indexes.
-	indexFuncs store.Indexers[*store.Object]
+	indexFuncs cache.Indexers[*store.Object]
 	// failing are the objects in quarantine, by key.
 	failing map[string]quarantined
 	// failed is the error that ends the informer, under [Fail].
@@ -132,18 +133,18 @@ func (t *transformer) recreated(p pair) bool {
 
 // indexers returns index functions for the store that never fail: an object for
 // which a function fails has no values in that index.
-func (t *transformer) indexers(from store.Indexers[*store.Object]) (store.Indexers[*store.Object], error) {
-	safe := make(store.Indexers[*store.Object], len(from))
+func (t *transformer) indexers(from cache.Indexers[*store.Object]) (cache.Indexers[*store.Object], error) {
+	safe := make(cache.Indexers[*store.Object], len(from))
 	for name, values := range from {
 		if values == nil {
-			return nil, &store.IndexFuncError{Index: name, Err: store.ErrNoIndexFunc}
+			return nil, &cache.IndexFuncError{Index: name, Err: cache.ErrNoIndexFunc}
 		}
 		safe[name] = func(o *store.Object) ([]string, error) { return t.values(name, values, o), nil }
 	}
 	return safe, nil
 }
 
-func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *store.Object) (values []string) {
+func (t *transformer) values(name string, of cache.IndexFunc[*store.Object], o *store.Object) (values []string) {
 	var err error
 	if panicked := usercode.Call("IndexFunc", o.Key, func() { values, err = of(o) }); panicked != nil {
 		err = panicked
@@ -156,7 +157,7 @@ func (t *transformer) values(name string, of store.IndexFunc[*store.Object], o *
 }
 
 // indexed records the user's functions of indexes that were added.
-func (t *transformer) indexed(added store.Indexers[*store.Object]) {
+func (t *transformer) indexed(added cache.Indexers[*store.Object]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.Copy(t.indexFuncs, added)

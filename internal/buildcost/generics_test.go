@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // facades are the packages of which generic code may be compiled with a user's package.
 var facades = []string{
-	"controller", "engine", "engine/enginetest", "engine/informer", "engine/objectcache", "queue", "registry", "store",
+	"controller", "engine", "engine/enginetest", "engine/informer", "engine/objectcache", "queue", "registry", "store", "store/cache",
 }
 
 // symbol is machine code or data of a compiled package.

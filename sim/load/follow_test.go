@@ -9,12 +9,12 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/pipeline"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/sim/scenario"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // What the indexer refuses is missing in the state of the watcher, and the report says why.
 func TestQueue_ReportsWhatItsIndexerRefuses(t *testing.T) {
-	queue, err := pipeline.New(store.Indexers[states.Item]{"none": func(states.Item) ([]string, error) { return nil, errors.New("refused") }})
+	queue, err := pipeline.New(cache.Indexers[states.Item]{"none": func(states.Item) ([]string, error) { return nil, errors.New("refused") }})
 	require.NoError(t, err)
 	require.NoError(t, queue.Replace([]states.Item{file("a", "1", 1)}, 1))
 	r := &run{}

@@ -19,11 +19,11 @@ import (
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/faulty"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Pod is an object of a user's.
@@ -78,8 +78,8 @@ func Queues() {
 	_, _ = queue.NewRealFIFO(queue.RealFIFOConfig[Pod]{})
 	_, _ = queue.NewHeap(queue.HeapConfig[Pod]{})
 	_, _ = queue.NewWorkQueue(queue.WorkQueueConfig[string]{})
-	_, _ = store.NewIndexer(store.StoreConfig[Pod]{}, nil)
-	_, _ = store.NewExpirationCache(store.ExpirationConfig[Pod]{})
+	_, _ = cache.NewIndexer(cache.StoreConfig[Pod]{}, nil)
+	_, _ = cache.NewExpirationCache(cache.ExpirationConfig[Pod]{})
 }
 
 // Servers mentions what serves objects.

@@ -10,12 +10,13 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // Pipeline is a queue with its indexer. Make one with [New].
 type Pipeline struct {
 	fifo    *queue.DeltaFIFO[states.Item]
-	indexer *store.Indexer[states.Item]
+	indexer *cache.Indexer[states.Item]
 	popping sync.WaitGroup
 	// err is the first error of the indexer, valid when popping has ended.
 	err error
@@ -25,8 +26,8 @@ func keyOf(o states.Item) (string, error) { return o.Key, nil }
 
 // New returns a pipeline without objects, whose indexer has these indexes. It runs until it is
 // finished.
-func New(indexers store.Indexers[states.Item]) (*Pipeline, error) {
-	indexer, err := store.NewIndexer(store.StoreConfig[states.Item]{Key: keyOf}, indexers)
+func New(indexers cache.Indexers[states.Item]) (*Pipeline, error) {
+	indexer, err := cache.NewIndexer(cache.StoreConfig[states.Item]{Key: keyOf}, indexers)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/watchmill/watchmill/sim/load/internal/content"
 	"github.com/watchmill/watchmill/sim/load/internal/pipeline"
 	"github.com/watchmill/watchmill/sim/load/internal/states"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 func file(key, version string, rev engine.Revision) states.Item {
@@ -35,7 +35,7 @@ func TestPipeline_ListsAndEventsAddUpToTheState(t *testing.T) {
 
 // The objects that the indexer refuses are missing in the state, and the error says why.
 func TestPipeline_ReportsTheFirstErrorOfItsIndexer(t *testing.T) {
-	p, err := pipeline.New(store.Indexers[states.Item]{"version": func(o states.Item) ([]string, error) {
+	p, err := pipeline.New(cache.Indexers[states.Item]{"version": func(o states.Item) ([]string, error) {
 		if o.Value.Version == "" {
 			return nil, fmt.Errorf("%s has no version", o.Key)
 		}

@@ -1,4 +1,4 @@
-package store_test
+package cache_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // words indexes a string by the words in it.
@@ -24,8 +25,8 @@ func words(item string) ([]string, error) {
 	return strings.Fields(item), nil
 }
 
-func newWords(t require.TestingT) *store.ThreadSafeStore[string] {
-	s, err := store.NewThreadSafeStore(store.Indexers[string]{"words": words})
+func newWords(t require.TestingT) *cache.ThreadSafeStore[string] {
+	s, err := cache.NewThreadSafeStore(cache.Indexers[string]{"words": words})
 	require.NoError(t, err)
 	return s
 }
@@ -65,7 +66,7 @@ func newWordsScenario(t *testing.T) func(*testing.T, *datadriven.TestData) strin
 	}
 }
 
-func printIndex(t require.TestingT, s *store.ThreadSafeStore[string]) string {
+func printIndex(t require.TestingT, s *cache.ThreadSafeStore[string]) string {
 	values, err := s.ListIndexFuncValues("words")
 	require.NoError(t, err)
 	if len(values) == 0 {
@@ -96,14 +97,14 @@ func TestThreadSafeStore_AgreesWithAMap(t *testing.T) {
 // modelledStore is a store and a map that are written alike. A text with an
 // exclamation mark is refused by the store's index.
 type modelledStore struct {
-	store *store.ThreadSafeStore[string]
+	store *cache.ThreadSafeStore[string]
 	model map[string]string
 	views []modelledView
 }
 
 // modelledView is a view of the store and what the map was when it was taken.
 type modelledView struct {
-	view  *store.StoreView[string]
+	view  *cache.View[string]
 	model map[string]string
 }
 
@@ -135,7 +136,7 @@ func (m *modelledStore) swap(t *rapid.T) {
 // checks the store's error.
 func (m *modelledStore) put(t *rapid.T, key, text string, err error) {
 	if refused(text) {
-		require.ErrorIs(t, err, store.ErrIndexFunc)
+		require.ErrorIs(t, err, cache.ErrIndexFunc)
 		return
 	}
 	require.NoError(t, err)
@@ -152,7 +153,7 @@ func (m *modelledStore) replace(t *rapid.T) {
 	items := rapid.MapOfN(drawKey, drawText, 0, 5).Draw(t, "items")
 	err := m.store.Replace(maps.All(items), 0)
 	if slices.ContainsFunc(slices.Collect(maps.Values(items)), refused) {
-		require.ErrorIs(t, err, store.ErrIndexFunc)
+		require.ErrorIs(t, err, cache.ErrIndexFunc)
 		return
 	}
 	require.NoError(t, err)
@@ -163,8 +164,8 @@ func (m *modelledStore) replace(t *rapid.T) {
 func (m *modelledStore) transaction(t *rapid.T) {
 	key, text := drawKey.Draw(t, "key"), drawText.Draw(t, "text")
 	err := m.store.Transaction(
-		store.KeyedTransaction[string]{Type: store.TransactionDelete, Key: key},
-		store.KeyedTransaction[string]{Type: store.TransactionAdd, Key: key, Item: text},
+		cache.KeyedTransaction[string]{Type: cache.TransactionDelete, Key: key},
+		cache.KeyedTransaction[string]{Type: cache.TransactionAdd, Key: key, Item: text},
 	)
 	delete(m.model, key)
 	m.put(t, key, text, err)
@@ -182,7 +183,7 @@ func (m *modelledStore) compare(t *rapid.T) {
 	}
 }
 
-func requireModel(t require.TestingT, v *store.StoreView[string], model map[string]string) {
+func requireModel(t require.TestingT, v *cache.View[string], model map[string]string) {
 	require.Equal(t, slices.Sorted(maps.Keys(model)), append([]string(nil), v.ListKeys()...))
 	require.Equal(t, model, maps.Collect(v.All()))
 	tail := maps.Clone(model)
@@ -218,8 +219,8 @@ func TestThreadSafeStore_ReadersSeeWholeTransactions(t *testing.T) {
 			for i := range 200 {
 				text := fmt.Sprintf("w%d-%d", w, i)
 				err := s.Transaction(
-					store.KeyedTransaction[string]{Type: store.TransactionUpdate, Key: "left" + fmt.Sprint(w), Item: text},
-					store.KeyedTransaction[string]{Type: store.TransactionUpdate, Key: "right" + fmt.Sprint(w), Item: text},
+					cache.KeyedTransaction[string]{Type: cache.TransactionUpdate, Key: "left" + fmt.Sprint(w), Item: text},
+					cache.KeyedTransaction[string]{Type: cache.TransactionUpdate, Key: "right" + fmt.Sprint(w), Item: text},
 				)
 				if err != nil {
 					t.Error(err)
@@ -272,7 +273,7 @@ func TestThreadSafeStore_GetSeesEachWriteHoweverOftenItIsCalled(t *testing.T) {
 
 // An item of an interface type may be nil.
 func TestThreadSafeStore_KeepsNilItems(t *testing.T) {
-	s, err := store.NewThreadSafeStore(store.Indexers[error]{
+	s, err := cache.NewThreadSafeStore(cache.Indexers[error]{
 		"failed": func(err error) ([]string, error) { return []string{fmt.Sprint(err != nil)}, nil },
 	})
 	require.NoError(t, err)
@@ -286,11 +287,11 @@ func TestThreadSafeStore_KeepsNilItems(t *testing.T) {
 }
 
 func TestThreadSafeStore_ZeroValueIsReady(t *testing.T) {
-	var s store.ThreadSafeStore[string]
+	var s cache.ThreadSafeStore[string]
 	require.Empty(t, s.List())
 	require.NoError(t, s.Add("a", "x", 3))
 	require.Equal(t, []string{"x"}, s.List())
-	require.NoError(t, s.AddIndexers(store.Indexers[string]{"words": words}))
+	require.NoError(t, s.AddIndexers(cache.Indexers[string]{"words": words}))
 	got, err := s.ByIndex("words", "x")
 	require.NoError(t, err)
 	require.Equal(t, []string{"x"}, got)
@@ -298,15 +299,15 @@ func TestThreadSafeStore_ZeroValueIsReady(t *testing.T) {
 }
 
 func TestNewThreadSafeStore_RefusesNilIndexFunc(t *testing.T) {
-	_, err := store.NewThreadSafeStore(store.Indexers[string]{"words": nil})
-	require.ErrorIs(t, err, store.ErrIndexFunc)
-	require.ErrorIs(t, err, store.ErrNoIndexFunc)
-	var indexErr *store.IndexFuncError
+	_, err := cache.NewThreadSafeStore(cache.Indexers[string]{"words": nil})
+	require.ErrorIs(t, err, cache.ErrIndexFunc)
+	require.ErrorIs(t, err, cache.ErrNoIndexFunc)
+	var indexErr *cache.IndexFuncError
 	require.ErrorAs(t, err, &indexErr)
 	require.Equal(t, "words", indexErr.Index)
 }
 
 func TestTransactionType_HasAName(t *testing.T) {
 	require.Equal(t, "add update delete TransactionType(9)", fmt.Sprint(
-		store.TransactionAdd, " ", store.TransactionUpdate, " ", store.TransactionDelete, " ", store.TransactionType(9)))
+		cache.TransactionAdd, " ", cache.TransactionUpdate, " ", cache.TransactionDelete, " ", cache.TransactionType(9)))
 }

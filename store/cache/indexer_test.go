@@ -1,4 +1,4 @@
-package store_test
+package cache_test
 
 import (
 	"io"
@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func requireOwned(t *testing.T, x *store.Indexer[widget], owner string, names ...string) {
+func requireOwned(t *testing.T, x *cache.Indexer[widget], owner string, names ...string) {
 	t.Helper()
 	got, err := x.ByIndex("owner", owner)
 	require.NoError(t, err)
@@ -22,7 +23,7 @@ func requireOwned(t *testing.T, x *store.Indexer[widget], owner string, names ..
 }
 
 func TestIndexer_IndexReturnsItemsThatShareAValue(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{
 		{Name: "a", Owner: []string{"x", "y"}}, {Name: "b", Owner: []string{"y", "x"}}, {Name: "c", Owner: []string{"y"}}, {Name: "d", Owner: []string{"z"}},
 	}, 1))
@@ -35,7 +36,7 @@ func TestIndexer_IndexReturnsItemsThatShareAValue(t *testing.T) {
 }
 
 func TestIndexer_ListIndexFuncValues(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{{Name: "a", Owner: []string{"y"}}, {Name: "b", Owner: []string{"x", ""}}, {Name: "c", Owner: []string{"y", "y\x00"}}}, 1))
 	values, err := x.ListIndexFuncValues("owner")
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestIndexer_ListIndexFuncValues(t *testing.T) {
 }
 
 func TestIndexer_SeveralValuesPerItem(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	ernie := widget{Name: "ernie", Owner: []string{"erin", "tux"}}
 	require.NoError(t, x.Add(ernie))
 	require.NoError(t, x.Add(widget{Name: "bert", Owner: []string{"erin"}}))
@@ -64,7 +65,7 @@ func TestIndexer_SeveralValuesPerItem(t *testing.T) {
 
 // #84959: values without items stayed in the index forever.
 func TestIndexer_RemovesValuesWithoutItems(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	require.NoError(t, x.Delete(widget{Name: "a"}))
 	values, err := x.ListIndexFuncValues("owner")
@@ -73,7 +74,7 @@ func TestIndexer_RemovesValuesWithoutItems(t *testing.T) {
 }
 
 func TestIndexer_ValueStaysForOtherItems(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	require.NoError(t, x.Add(widget{Name: "b", Owner: []string{"x"}}))
 	require.NoError(t, x.Delete(widget{Name: "a"}))
@@ -95,7 +96,7 @@ func TestIndexer_RefusesAnUnknownIndex(t *testing.T) {
 
 // #117046: indexers could only be added while there was nothing to index.
 func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"name": func(w widget) ([]string, error) { return []string{w.Name}, nil }})
+	x := newWidgets(t, cache.Indexers[widget]{"name": func(w widget) ([]string, error) { return []string{w.Name}, nil }})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	view := x.View()
 	named := func(name string) []string {
@@ -103,7 +104,7 @@ func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 		require.NoError(t, err)
 		return keys
 	}
-	require.NoError(t, x.AddIndexers(store.Indexers[widget]{"owner": widgetOwners}))
+	require.NoError(t, x.AddIndexers(cache.Indexers[widget]{"owner": widgetOwners}))
 	requireOwned(t, x, "x", "a")
 	require.NoError(t, x.Update(widget{Name: "a", Owner: []string{"y"}}))
 	requireOwned(t, x, "x")
@@ -120,16 +121,16 @@ func TestAddIndexers_IndexesWhatIsThere(t *testing.T) {
 }
 
 func TestAddIndexers_AllOrNone(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Add(widget{Name: "a", Owner: []string{"x"}}))
 	fails := func(widget) ([]string, error) { return nil, io.ErrUnexpectedEOF }
 
-	err := x.AddIndexers(store.Indexers[widget]{"another": widgetOwners, "owner": widgetOwners})
-	require.ErrorIs(t, err, store.ErrIndexConflict)
-	err = x.AddIndexers(store.Indexers[widget]{"another": widgetOwners, "fails": fails})
+	err := x.AddIndexers(cache.Indexers[widget]{"another": widgetOwners, "owner": widgetOwners})
+	require.ErrorIs(t, err, cache.ErrIndexConflict)
+	err = x.AddIndexers(cache.Indexers[widget]{"another": widgetOwners, "fails": fails})
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	err = x.AddIndexers(store.Indexers[widget]{"another": widgetOwners, "nil": nil})
-	require.ErrorIs(t, err, store.ErrIndexFunc)
+	err = x.AddIndexers(cache.Indexers[widget]{"another": widgetOwners, "nil": nil})
+	require.ErrorIs(t, err, cache.ErrIndexFunc)
 
 	require.Len(t, x.GetIndexers(), 1)
 	requireOwned(t, x, "x", "a")
@@ -138,7 +139,7 @@ func TestAddIndexers_AllOrNone(t *testing.T) {
 
 // Upstream an index function that fails panics while the store is locked.
 func TestIndexer_ReturnsIndexFuncErrorsAndChangesNothing(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{
+	x := newWidgets(t, cache.Indexers[widget]{
 		"owner": widgetOwners,
 		"strict": func(w widget) ([]string, error) {
 			if w.Name == "bad" || w.Rev == 66 {
@@ -156,9 +157,9 @@ func TestIndexer_ReturnsIndexFuncErrorsAndChangesNothing(t *testing.T) {
 		x.Replace([]widget{{Name: "b"}, {Name: "bad"}}, 7),
 		indexErr,
 	} {
-		require.ErrorIs(t, err, store.ErrIndexFunc)
+		require.ErrorIs(t, err, cache.ErrIndexFunc)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-		var indexErr *store.IndexFuncError
+		var indexErr *cache.IndexFuncError
 		require.ErrorAs(t, err, &indexErr)
 		require.Equal(t, "strict", indexErr.Index)
 	}
@@ -169,10 +170,10 @@ func TestIndexer_ReturnsIndexFuncErrorsAndChangesNothing(t *testing.T) {
 }
 
 func TestIndexer_ReturnsIndexFuncPanicsAndGoesOn(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"first": func(w widget) ([]string, error) { return w.Owner[:1], nil }})
+	x := newWidgets(t, cache.Indexers[widget]{"first": func(w widget) ([]string, error) { return w.Owner[:1], nil }})
 	var panicked *usercode.PanicError
 	err := x.Add(widget{Name: "a"})
-	require.ErrorIs(t, err, store.ErrIndexFunc)
+	require.ErrorIs(t, err, cache.ErrIndexFunc)
 	require.ErrorAs(t, err, &panicked)
 	require.Implements(t, (*runtime.Error)(nil), panicked.Value)
 	require.Empty(t, x.List())
@@ -181,7 +182,7 @@ func TestIndexer_ReturnsIndexFuncPanicsAndGoesOn(t *testing.T) {
 
 // #133788: GetIndexers gave out the map that the store went on using.
 func TestIndexer_GetIndexersIsACopy(t *testing.T) {
-	mine := store.Indexers[widget]{"owner": widgetOwners}
+	mine := cache.Indexers[widget]{"owner": widgetOwners}
 	x := newWidgets(t, mine)
 	delete(mine, "owner")
 	delete(x.GetIndexers(), "owner")
@@ -193,9 +194,9 @@ func TestIndexer_GetIndexersIsACopy(t *testing.T) {
 // Upstream: add, change the stored object, delete. The index then still has
 // the key, and ByIndex returns [nil].
 func TestIndexer_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
-	x, err := store.NewIndexer(
-		store.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }},
-		store.Indexers[*widget]{"owner": func(w *widget) ([]string, error) { return w.Owner, nil }},
+	x, err := cache.NewIndexer(
+		cache.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }},
+		cache.Indexers[*widget]{"owner": func(w *widget) ([]string, error) { return w.Owner, nil }},
 	)
 	require.NoError(t, err)
 	a := &widget{Name: "a", Owner: []string{"x"}}
@@ -206,7 +207,7 @@ func TestIndexer_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
 	got, err := x.ByIndex("owner", "x")
 	require.NoError(t, err)
 	require.Equal(t, []*widget{a}, got, "found by what it said when it was stored")
-	require.NoError(t, x.AddIndexers(store.Indexers[*widget]{"late": func(w *widget) ([]string, error) { return w.Owner, nil }}))
+	require.NoError(t, x.AddIndexers(cache.Indexers[*widget]{"late": func(w *widget) ([]string, error) { return w.Owner, nil }}))
 
 	require.NoError(t, x.Delete(a))
 	for _, index := range []string{"owner", "late"} {
@@ -217,8 +218,8 @@ func TestIndexer_MutatingAStoredObjectCannotCorruptIndexes(t *testing.T) {
 }
 
 func TestIndexer_IndexFuncMayReadTheStore(t *testing.T) {
-	var x *store.Indexer[widget]
-	x = newWidgets(t, store.Indexers[widget]{"siblings": func(w widget) ([]string, error) { return x.ListKeys(), nil }})
+	var x *cache.Indexer[widget]
+	x = newWidgets(t, cache.Indexers[widget]{"siblings": func(w widget) ([]string, error) { return x.ListKeys(), nil }})
 	require.NoError(t, x.Add(widget{Name: "a"}))
 	require.NoError(t, x.Add(widget{Name: "b"}))
 	keys, err := x.IndexKeys("siblings", "a")
@@ -227,7 +228,7 @@ func TestIndexer_IndexFuncMayReadTheStore(t *testing.T) {
 }
 
 func TestAllByIndex_StopsWhenToldTo(t *testing.T) {
-	x := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	x := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, x.Replace([]widget{{Name: "a", Owner: []string{"x"}}, {Name: "b", Owner: []string{"x"}}}, 1))
 	all, err := x.AllByIndex("owner", "x")
 	require.NoError(t, err)

@@ -1,15 +1,17 @@
-package store
+package cache
 
 import (
 	"fmt"
 	"iter"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // ThreadSafeStore keeps items of type T under keys, with indexes. It is what a
 // [Store] and an [Indexer] are built on, for callers that know the key already.
 // The zero value is an empty store without indexes.
 //
-// It has the structure of a [Tree], a lock, and a published view.
+// It is a copy-on-write tree, a lock, and a published view.
 //
 //	Update, Delete, Replace ──▶ turn: user functions ──▶ lock: tree ──▶ no view
 //	List, ByIndex, Get ───────▶ view, or else lock: take one in O(1) and publish it
@@ -19,7 +21,7 @@ import (
 // read the store but not write it. If one fails, the write fails and changes
 // nothing.
 //
-// Reads use a [StoreView] and hold no lock while they read it, so a long List does
+// Reads use a [View] and hold no lock while they read it, so a long List does
 // not block writers. The first reads after a write take the lock for a moment; and
 // the first writes after a view copy the few tree nodes that they touch.
 type ThreadSafeStore[T any] struct{ records recordStore }
@@ -36,13 +38,13 @@ func NewThreadSafeStore[T any](indexers Indexers[T]) (*ThreadSafeStore[T], error
 
 // Add stores item under key, replacing the previous one: it is the same as
 // [ThreadSafeStore.Update], with the same error.
-func (s *ThreadSafeStore[T]) Add(key string, item T, rev Revision) error {
+func (s *ThreadSafeStore[T]) Add(key string, item T, rev store.Revision) error {
 	return s.Update(key, item, rev)
 }
 
 // Update stores item under key, replacing the previous one, if any. rev is the
 // revision of the change, zero if it has none. The error is an [*IndexFuncError].
-func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
+func (s *ThreadSafeStore[T]) Update(key string, item T, rev store.Revision) error {
 	_, _, err := s.records.swap(key, item, rev)
 	return err
 }
@@ -50,28 +52,28 @@ func (s *ThreadSafeStore[T]) Update(key string, item T, rev Revision) error {
 // Swap is [ThreadSafeStore.Update] that also returns the item that it has replaced, and whether
 // there was one; both are zero if there is an error. It costs less than a Get and an Update,
 // and no other write comes between.
-func (s *ThreadSafeStore[T]) Swap(key string, item T, rev Revision) (old T, existed bool, err error) {
+func (s *ThreadSafeStore[T]) Swap(key string, item T, rev store.Revision) (old T, existed bool, err error) {
 	replaced, existed, err := s.records.swap(key, item, rev)
 	return typed[T](replaced), existed, err
 }
 
 // Delete removes the item under key, if there is one. rev is the revision of
 // the change, zero if it has none.
-func (s *ThreadSafeStore[T]) Delete(key string, rev Revision) { s.records.remove(key, rev) }
+func (s *ThreadSafeStore[T]) Delete(key string, rev store.Revision) { s.records.remove(key, rev) }
 
 // Replace makes items the only contents; of those with the same key the last
 // counts. rev is the revision that they were listed at, zero if unknown. Readers
 // see the old contents or the new. The error is an [*IndexFuncError].
 //
 // items is drained before the store is locked, so it may read the store.
-func (s *ThreadSafeStore[T]) Replace(items iter.Seq2[string, T], rev Revision) error {
+func (s *ThreadSafeStore[T]) Replace(items iter.Seq2[string, T], rev store.Revision) error {
 	return s.records.replace(func(yield func(string, any) bool) {
 		items(func(key string, item T) bool { return yield(key, item) })
 	}, rev)
 }
 
 // Bookmark records that the store is complete up to rev. Zero is ignored.
-func (s *ThreadSafeStore[T]) Bookmark(rev Revision) { s.records.bookmark(rev) }
+func (s *ThreadSafeStore[T]) Bookmark(rev store.Revision) { s.records.bookmark(rev) }
 
 // AddIndexers adds indexes, over the items that are stored already too. Either
 // all are added or none. The errors are [ErrIndexConflict] for a name that is
@@ -93,8 +95,8 @@ func untyped[T any](name string, f IndexFunc[T]) indexFunction {
 }
 
 // View returns the store as it is now, consistent and immutable.
-func (s *ThreadSafeStore[T]) View() *StoreView[T] {
-	return &StoreView[T]{s.records.view()}
+func (s *ThreadSafeStore[T]) View() *View[T] {
+	return &View[T]{s.records.view()}
 }
 
 // Get returns the item under key and whether there is one.
@@ -115,22 +117,22 @@ func (s *ThreadSafeStore[T]) List() []T { return s.View().List() }
 // ListKeys returns all keys in a new slice, ascending.
 func (s *ThreadSafeStore[T]) ListKeys() []string { return s.View().ListKeys() }
 
-// Index is [StoreView.Index] of the store as it is now.
+// Index is [View.Index] of the store as it is now.
 func (s *ThreadSafeStore[T]) Index(name string, item T) ([]T, error) {
 	return s.View().Index(name, item)
 }
 
-// ByIndex is [StoreView.ByIndex] of the store as it is now.
+// ByIndex is [View.ByIndex] of the store as it is now.
 func (s *ThreadSafeStore[T]) ByIndex(name, value string) ([]T, error) {
 	return s.View().ByIndex(name, value)
 }
 
-// IndexKeys is [StoreView.IndexKeys] of the store as it is now.
+// IndexKeys is [View.IndexKeys] of the store as it is now.
 func (s *ThreadSafeStore[T]) IndexKeys(name, value string) ([]string, error) {
 	return s.View().IndexKeys(name, value)
 }
 
-// ListIndexFuncValues is [StoreView.ListIndexFuncValues] of the store as it is
+// ListIndexFuncValues is [View.ListIndexFuncValues] of the store as it is
 // now.
 func (s *ThreadSafeStore[T]) ListIndexFuncValues(name string) ([]string, error) {
 	return s.View().ListIndexFuncValues(name)
@@ -141,7 +143,7 @@ func (s *ThreadSafeStore[T]) ListIndexFuncValues(name string) ([]string, error) 
 func (s *ThreadSafeStore[T]) GetIndexers() Indexers[T] { return s.View().GetIndexers() }
 
 // LastRevision returns the revision of the last write or bookmark that had one.
-func (s *ThreadSafeStore[T]) LastRevision() Revision { return s.records.lastRevision() }
+func (s *ThreadSafeStore[T]) LastRevision() store.Revision { return s.records.lastRevision() }
 
 // TransactionType says what a transaction does.
 type TransactionType uint8
@@ -182,7 +184,7 @@ type KeyedTransaction[T any] struct {
 	// Item is ignored when the type is TransactionDelete.
 	Item T
 	// Revision is that of the change, zero if it has none.
-	Revision Revision
+	Revision store.Revision
 }
 
 // Transaction applies all of txns in order and atomically: readers see none or

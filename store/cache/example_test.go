@@ -1,10 +1,10 @@
-package store_test
+package cache_test
 
 import (
 	"errors"
 	"fmt"
 
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 type machine struct {
@@ -21,7 +21,7 @@ func machineZone(m machine) ([]string, error) {
 }
 
 func ExampleStore() {
-	machines, err := store.NewStore(store.StoreConfig[machine]{Key: machineName})
+	machines, err := cache.NewStore(cache.StoreConfig[machine]{Key: machineName})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -42,9 +42,9 @@ func ExampleStore() {
 }
 
 func ExampleIndexer() {
-	machines, err := store.NewIndexer(
-		store.StoreConfig[machine]{Key: machineName},
-		store.Indexers[machine]{"zone": machineZone},
+	machines, err := cache.NewIndexer(
+		cache.StoreConfig[machine]{Key: machineName},
+		cache.Indexers[machine]{"zone": machineZone},
 	)
 	if err != nil {
 		fmt.Println(err)
@@ -64,22 +64,22 @@ func ExampleIndexer() {
 }
 
 func ExampleStore_Transaction() {
-	machines, err := store.NewStore(store.StoreConfig[machine]{Key: machineName})
+	machines, err := cache.NewStore(cache.StoreConfig[machine]{Key: machineName})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	machines.Add(machine{"m1", "west"})
 	err = machines.Transaction(
-		store.Transaction[machine]{Type: store.TransactionDelete, Item: machine{Name: "m1"}},
-		store.Transaction[machine]{Type: store.TransactionAdd, Item: machine{"m2", "west"}},
+		cache.Transaction[machine]{Type: cache.TransactionDelete, Item: machine{Name: "m1"}},
+		cache.Transaction[machine]{Type: cache.TransactionAdd, Item: machine{"m2", "west"}},
 	)
 	fmt.Println(machines.List(), err)
 	// Output: [{m2 west}] <nil>
 }
 
 func ExampleThreadSafeStore() {
-	var zones store.ThreadSafeStore[int] // machines per zone
+	var zones cache.ThreadSafeStore[int] // machines per zone
 	zones.Add("west", 3, 1)
 	before := zones.View()
 	zones.Update("west", 4, 2)
@@ -92,7 +92,7 @@ func ExampleThreadSafeStore() {
 }
 
 func ExampleThreadSafeStore_Swap() {
-	s := new(store.ThreadSafeStore[string])
+	s := new(cache.ThreadSafeStore[string])
 	fmt.Println(s.Swap("a", "first", 1))
 	fmt.Println(s.Swap("a", "second", 2))
 	// Output:

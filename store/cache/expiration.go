@@ -1,17 +1,19 @@
-package store
+package cache
 
 import (
 	"fmt"
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // ExpirationConfig says how an [ExpirationCache] treats its items. Key and Now
 // are required. The functions must not use the cache.
 type ExpirationConfig[T any] struct {
 	// Key returns the key of an item.
-	Key KeyFunc[T]
+	Key store.KeyFunc[T]
 	// Now returns the current time.
 	Now func() time.Time
 	// TTL returns how long an item that is stored now will live; zero or less
@@ -64,7 +66,7 @@ func NewExpirationCache[T any](cfg ExpirationConfig[T]) (*ExpirationCache[T], er
 func (c *ExpirationCache[T]) Add(item T) error { return c.Update(item) }
 
 // Update stores item, replacing the one with its key, if there is one. Its time
-// to live starts now. The errors are [*KeyFuncError] and TTL's panic as a
+// to live starts now. The errors are [*store.KeyFuncError] and TTL's panic as a
 // [*usercode.PanicError].
 func (c *ExpirationCache[T]) Update(item T) error {
 	key, prepared, err := c.prepare(item)
@@ -77,7 +79,7 @@ func (c *ExpirationCache[T]) Update(item T) error {
 }
 
 // Delete removes the item with item's key, if there is one. The error is a
-// [*KeyFuncError].
+// [*store.KeyFuncError].
 func (c *ExpirationCache[T]) Delete(item T) error {
 	key, err := c.keyOf(item)
 	if err != nil {
@@ -93,7 +95,7 @@ func (c *ExpirationCache[T]) Delete(item T) error {
 // counts. rev is the revision that they were listed at, zero if unknown. The
 // errors are those of [ExpirationCache.Update]: one bad item leaves everything
 // as it was.
-func (c *ExpirationCache[T]) Replace(items []T, rev Revision) error {
+func (c *ExpirationCache[T]) Replace(items []T, rev store.Revision) error {
 	keys, prepared := make([]string, len(items)), make([]expiring[T], len(items))
 	for i, item := range items {
 		var err error
@@ -113,7 +115,7 @@ func (c *ExpirationCache[T]) Replace(items []T, rev Revision) error {
 }
 
 // Get returns the unexpired item with item's key and whether there is one. The
-// error is a [*KeyFuncError].
+// error is a [*store.KeyFuncError].
 func (c *ExpirationCache[T]) Get(item T) (stored T, exists bool, err error) {
 	key, err := c.keyOf(item)
 	if err != nil {
@@ -169,7 +171,7 @@ func (c *ExpirationCache[T]) ListKeys() []string {
 }
 
 // LastRevision returns the revision of the last Replace that had one.
-func (c *ExpirationCache[T]) LastRevision() Revision { return c.items.LastRevision() }
+func (c *ExpirationCache[T]) LastRevision() store.Revision { return c.items.LastRevision() }
 
 // Purge removes the expired items and returns their number. It takes time
 // proportional to the number of items.

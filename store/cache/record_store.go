@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tidwall/btree"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // recordStore is a [ThreadSafeStore] without the type of its items. The zero value
@@ -75,7 +77,7 @@ func (s *recordStore) get(key string) (item any, exists bool) {
 	return liveRecords(s).get(key)
 }
 
-func (s *recordStore) lastRevision() Revision {
+func (s *recordStore) lastRevision() store.Revision {
 	if v := s.published.Load(); v != nil {
 		return v.lastRevision()
 	}
@@ -94,7 +96,7 @@ func find(s *recordStore, key string) (found *record, functions []indexFunction)
 }
 
 // swap stores item under key and returns the item that was there.
-func (s *recordStore) swap(key string, item any, rev Revision) (old any, existed bool, err error) {
+func (s *recordStore) swap(key string, item any, rev store.Revision) (old any, existed bool, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	prev, functions := find(s, key)
@@ -112,7 +114,7 @@ func (s *recordStore) swap(key string, item any, rev Revision) (old any, existed
 	return old, existed, nil
 }
 
-func (s *recordStore) remove(key string, rev Revision) {
+func (s *recordStore) remove(key string, rev store.Revision) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	commit(s, func(live *records) *records {
@@ -121,13 +123,13 @@ func (s *recordStore) remove(key string, rev Revision) {
 	})
 }
 
-func (s *recordStore) bookmark(rev Revision) {
+func (s *recordStore) bookmark(rev store.Revision) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	commit(s, func(live *records) *records { return live.reach(rev) })
 }
 
-func (s *recordStore) replace(items iter.Seq2[string, any], rev Revision) error {
+func (s *recordStore) replace(items iter.Seq2[string, any], rev store.Revision) error {
 	var incoming btree.Map[string, any]
 	for key, item := range items {
 		incoming.Load(key, item)
@@ -170,7 +172,7 @@ type recordWrite struct {
 	key      string
 	item     any
 	values   [][]string // of the item in the indexes
-	revision Revision
+	revision store.Revision
 }
 
 // transact applies the n writes that next returns. It calls next in the writer's
@@ -214,7 +216,7 @@ func (s *recordStore) prepare(next recordWrite, err error) (recordWrite, error) 
 	case TransactionDelete:
 		return next, nil
 	}
-	return next, fmt.Errorf("%w: %v: use TransactionAdd, TransactionUpdate or TransactionDelete", ErrUnsupported, next.kind)
+	return next, fmt.Errorf("%w: %v: use TransactionAdd, TransactionUpdate or TransactionDelete", store.ErrUnsupported, next.kind)
 }
 
 // apply is not a method, for the reason of [recordsOf].

@@ -1,4 +1,4 @@
-package store_test
+package cache_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -33,8 +34,8 @@ func widgetRevision(w widget) store.Revision { return w.Rev }
 
 var errNameless = errors.New("a widget needs a name")
 
-func newWidgets(t testing.TB, indexers store.Indexers[widget]) *store.Indexer[widget] {
-	x, err := store.NewIndexer(store.StoreConfig[widget]{Key: widgetKey, Revision: widgetRevision}, indexers)
+func newWidgets(t testing.TB, indexers cache.Indexers[widget]) *cache.Indexer[widget] {
+	x, err := cache.NewIndexer(cache.StoreConfig[widget]{Key: widgetKey, Revision: widgetRevision}, indexers)
 	require.NoError(t, err)
 	return x
 }
@@ -108,17 +109,17 @@ func checkContract(t *testing.T, s keeper, stored func(widget) widget) {
 func same(w widget) widget { return w }
 
 func TestStore_Contract(t *testing.T) {
-	s, err := store.NewStore(store.StoreConfig[widget]{Key: widgetKey})
+	s, err := cache.NewStore(cache.StoreConfig[widget]{Key: widgetKey})
 	require.NoError(t, err)
 	checkContract(t, s, same)
 	checkContract(t, newWidgets(t, nil), same)
-	checkContract(t, newWidgets(t, store.Indexers[widget]{"owner": widgetOwners}), same)
+	checkContract(t, newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners}), same)
 }
 
 func TestStore_ContractWithTransform(t *testing.T) {
 	calls := 0
 	mark := func(w widget) widget { w.Owner = []string{"transformed"}; return w }
-	s, err := store.NewStore(store.StoreConfig[widget]{
+	s, err := cache.NewStore(cache.StoreConfig[widget]{
 		Key:       widgetKey,
 		Transform: func(w widget) (widget, error) { calls++; return mark(w), nil },
 	})
@@ -128,7 +129,7 @@ func TestStore_ContractWithTransform(t *testing.T) {
 }
 
 func TestStore_TransformErrorChangesNothing(t *testing.T) {
-	s, err := store.NewStore(store.StoreConfig[widget]{
+	s, err := cache.NewStore(cache.StoreConfig[widget]{
 		Key: widgetKey,
 		Transform: func(w widget) (widget, error) {
 			switch w.Name {
@@ -174,7 +175,7 @@ func TestStore_KeyErrorKeepsItsCause(t *testing.T) {
 }
 
 func TestStore_ReturnsKeyFuncPanics(t *testing.T) {
-	s, err := store.NewStore(store.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }})
+	s, err := cache.NewStore(cache.StoreConfig[*widget]{Key: func(w *widget) (string, error) { return w.Name, nil }})
 	require.NoError(t, err)
 	err = s.Add(nil)
 	require.ErrorIs(t, err, store.ErrKeyFunc)
@@ -185,7 +186,7 @@ func TestStore_ReturnsKeyFuncPanics(t *testing.T) {
 }
 
 func TestStore_TransactionReportsOriginalPositions(t *testing.T) {
-	s := newWidgets(t, store.Indexers[widget]{"owner": func(w widget) ([]string, error) {
+	s := newWidgets(t, cache.Indexers[widget]{"owner": func(w widget) ([]string, error) {
 		if strings.HasPrefix(w.Name, "bad") {
 			return nil, io.ErrUnexpectedEOF
 		}
@@ -193,14 +194,14 @@ func TestStore_TransactionReportsOriginalPositions(t *testing.T) {
 	}})
 	require.NoError(t, s.Add(widget{Name: "old", Owner: []string{"o"}}))
 	err := s.Transaction(
-		store.Transaction[widget]{Type: store.TransactionAdd, Item: widget{}},
-		store.Transaction[widget]{Type: store.TransactionAdd, Item: widget{Name: "a", Owner: []string{"x"}}},
-		store.Transaction[widget]{Type: store.TransactionUpdate, Item: widget{Name: "bad"}},
-		store.Transaction[widget]{Type: store.TransactionUpdate, Item: widget{Name: "a", Owner: []string{"y"}, Rev: 5}},
-		store.Transaction[widget]{Type: store.TransactionDelete, Item: widget{Name: "old"}},
-		store.Transaction[widget]{Item: widget{Name: "untyped"}},
+		cache.Transaction[widget]{Type: cache.TransactionAdd, Item: widget{}},
+		cache.Transaction[widget]{Type: cache.TransactionAdd, Item: widget{Name: "a", Owner: []string{"x"}}},
+		cache.Transaction[widget]{Type: cache.TransactionUpdate, Item: widget{Name: "bad"}},
+		cache.Transaction[widget]{Type: cache.TransactionUpdate, Item: widget{Name: "a", Owner: []string{"y"}, Rev: 5}},
+		cache.Transaction[widget]{Type: cache.TransactionDelete, Item: widget{Name: "old"}},
+		cache.Transaction[widget]{Item: widget{Name: "untyped"}},
 	)
-	var txnErr *store.TransactionError
+	var txnErr *cache.TransactionError
 	require.ErrorAs(t, err, &txnErr)
 	require.Equal(t, []int{1, 3, 4}, txnErr.Applied)
 	require.Equal(t, 6, txnErr.Total)
@@ -238,8 +239,8 @@ func TestStore_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
 	require.NoError(t, s.Add(widget{Name: "without"}))
 	at(4)
 	require.NoError(t, s.Transaction(
-		store.Transaction[widget]{Type: store.TransactionAdd, Item: widget{Name: "b", Rev: 5}},
-		store.Transaction[widget]{Type: store.TransactionDelete, Item: widget{Name: "b", Rev: 6}},
+		cache.Transaction[widget]{Type: cache.TransactionAdd, Item: widget{Name: "b", Rev: 5}},
+		cache.Transaction[widget]{Type: cache.TransactionDelete, Item: widget{Name: "b", Rev: 6}},
 	))
 	at(6)
 	require.NoError(t, s.Replace([]widget{{Name: "c", Rev: 2}}, 9))
@@ -248,7 +249,7 @@ func TestStore_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
 	at(12)
 	s.Bookmark(0)
 	at(12)
-	require.NoError(t, s.AddIndexers(store.Indexers[widget]{"owner": widgetOwners}))
+	require.NoError(t, s.AddIndexers(cache.Indexers[widget]{"owner": widgetOwners}))
 	at(12)
 	require.NoError(t, s.Replace(nil, 0))
 	at(12)
@@ -257,7 +258,7 @@ func TestStore_LastRevisionIsThatOfTheLastWrite(t *testing.T) {
 // Upstream a long List holds up the writer, and reads that follow each other
 // see different states (#130767, #27984).
 func TestStore_ListIsASnapshotThatHoldsUpNoWriter(t *testing.T) {
-	s := newWidgets(t, store.Indexers[widget]{"owner": widgetOwners})
+	s := newWidgets(t, cache.Indexers[widget]{"owner": widgetOwners})
 	require.NoError(t, s.Replace([]widget{{Name: "a", Owner: []string{"x"}}, {Name: "b", Owner: []string{"x"}}}, 4))
 	before := s.View()
 	var seen []string
@@ -292,15 +293,15 @@ func TestStore_ListsAreTheCallersOwn(t *testing.T) {
 }
 
 func TestStore_NeedsAKeyFunc(t *testing.T) {
-	_, err := store.NewStore(store.StoreConfig[widget]{})
-	require.ErrorIs(t, err, store.ErrNoKeyFunc)
-	_, err = store.NewIndexer(store.StoreConfig[widget]{}, nil)
-	require.ErrorIs(t, err, store.ErrNoKeyFunc)
+	_, err := cache.NewStore(cache.StoreConfig[widget]{})
+	require.ErrorIs(t, err, cache.ErrNoKeyFunc)
+	_, err = cache.NewIndexer(cache.StoreConfig[widget]{}, nil)
+	require.ErrorIs(t, err, cache.ErrNoKeyFunc)
 	require.ErrorContains(t, err, "StoreConfig.Key")
 }
 
 func TestStore_ReturnsRevisionFuncPanics(t *testing.T) {
-	s, err := store.NewStore(store.StoreConfig[widget]{Key: widgetKey, Revision: func(widget) store.Revision { panic(errNameless) }})
+	s, err := cache.NewStore(cache.StoreConfig[widget]{Key: widgetKey, Revision: func(widget) store.Revision { panic(errNameless) }})
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Add(widget{Name: "a"}), errNameless)
 	require.Empty(t, s.List())

@@ -1,4 +1,4 @@
-package store
+package cache
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
@@ -15,7 +16,7 @@ type records struct {
 	indexed.Map[*record]
 	// functions are those of the indexes, in their order.
 	functions []indexFunction
-	revision  Revision
+	revision  store.Revision
 	// views is how many were taken.
 	views uint64
 }
@@ -55,7 +56,7 @@ func (r *records) index(name string) (i int, err error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%w %q: add it with AddIndexers", ErrUnknownIndex, name)
+	return 0, fmt.Errorf("%w %q: add it with AddIndexers", store.ErrUnknownIndex, name)
 }
 
 func newRecords(functions []indexFunction) *records {
@@ -111,7 +112,7 @@ func moveKey(x indexed.Index, key string, had, has []string) {
 }
 
 // reach sets the revision, unless it is none, and returns r.
-func (r *records) reach(rev Revision) *records {
+func (r *records) reach(rev store.Revision) *records {
 	if rev != 0 {
 		r.revision = rev
 	}
@@ -206,14 +207,15 @@ func (r *records) extended(added []indexFunction) (*records, error) {
 	return next, err
 }
 
-// recordView is a [StoreView] without the type of its items. It is immutable.
+// recordView is a [View] without the type of its items. It is immutable.
 type recordView struct{ recordParts }
 
-// recordParts is a *[records], as an interface for the reason of [viewParts]: it has what is
+// recordParts is a *[records]. It is an interface to save compile time: a package that can
+// reach a generic B-tree through struct fields compiles all its methods again. It has what is
 // read of a view, so that no function which users' packages inline mentions *records.
 type recordParts interface {
 	len() int
-	lastRevision() Revision
+	lastRevision() store.Revision
 	get(key string) (item any, exists bool)
 	keys() []string
 	from(key string, yield func(key string, item any) bool)
@@ -230,7 +232,7 @@ func recordsOf(v *recordView) *records { return v.recordParts.(*records) }
 
 func (r *records) len() int { return r.Items.Len() }
 
-func (r *records) lastRevision() Revision { return r.revision }
+func (r *records) lastRevision() store.Revision { return r.revision }
 
 func (r *records) keys() []string { return r.Items.Keys() }
 

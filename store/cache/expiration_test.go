@@ -1,4 +1,4 @@
-package store_test
+package cache_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // hand is a clock that stands still until it is moved.
@@ -19,9 +20,9 @@ func (h *hand) Now() time.Time { return h.now }
 
 // newMortals returns a cache of widgets that live as many seconds as their Rev
 // says.
-func newMortals(t *testing.T) (*store.ExpirationCache[widget], *hand) {
+func newMortals(t *testing.T) (*cache.ExpirationCache[widget], *hand) {
 	clock := newHand()
-	c, err := store.NewExpirationCache(store.ExpirationConfig[widget]{
+	c, err := cache.NewExpirationCache(cache.ExpirationConfig[widget]{
 		Key: widgetKey,
 		Now: clock.Now,
 		TTL: func(w widget) time.Duration { return time.Duration(w.Rev) * time.Second },
@@ -47,10 +48,10 @@ func TestExpirationCache_GetRemovesAnExpiredItem(t *testing.T) {
 }
 
 func TestExpirationCache_KeepsAnItemAddedAgain(t *testing.T) {
-	var c *store.ExpirationCache[widget]
+	var c *cache.ExpirationCache[widget]
 	clock := newHand()
 	again := false
-	c, err := store.NewExpirationCache(store.ExpirationConfig[widget]{
+	c, err := cache.NewExpirationCache(cache.ExpirationConfig[widget]{
 		Key: widgetKey,
 		TTL: func(widget) time.Duration { return time.Second },
 		Now: func() time.Time {
@@ -95,7 +96,7 @@ func TestExpirationCache_TTL(t *testing.T) {
 	clock.now = clock.now.AddDate(100, 0, 0)
 	require.Equal(t, []string{"immortal"}, c.ListKeys())
 
-	forever, err := store.NewExpirationCache(store.ExpirationConfig[widget]{Key: widgetKey, Now: clock.Now})
+	forever, err := cache.NewExpirationCache(cache.ExpirationConfig[widget]{Key: widgetKey, Now: clock.Now})
 	require.NoError(t, err)
 	require.NoError(t, forever.Add(widget{Name: "a"}))
 	clock.now = clock.now.AddDate(100, 0, 0)
@@ -103,12 +104,12 @@ func TestExpirationCache_TTL(t *testing.T) {
 }
 
 func TestExpirationCache_ReturnsErrors(t *testing.T) {
-	_, err := store.NewExpirationCache(store.ExpirationConfig[widget]{Now: time.Now})
-	require.ErrorIs(t, err, store.ErrNoKeyFunc)
-	_, err = store.NewExpirationCache(store.ExpirationConfig[widget]{Key: widgetKey})
-	require.ErrorIs(t, err, store.ErrNoClock)
+	_, err := cache.NewExpirationCache(cache.ExpirationConfig[widget]{Now: time.Now})
+	require.ErrorIs(t, err, cache.ErrNoKeyFunc)
+	_, err = cache.NewExpirationCache(cache.ExpirationConfig[widget]{Key: widgetKey})
+	require.ErrorIs(t, err, cache.ErrNoClock)
 
-	c, err := store.NewExpirationCache(store.ExpirationConfig[widget]{
+	c, err := cache.NewExpirationCache(cache.ExpirationConfig[widget]{
 		Key: widgetKey, Now: time.Now, TTL: func(widget) time.Duration { panic(errNameless) },
 	})
 	require.NoError(t, err)
@@ -121,7 +122,7 @@ func TestExpirationCache_ReturnsErrors(t *testing.T) {
 
 func ExampleExpirationCache() {
 	now := time.Unix(0, 0)
-	sessions, err := store.NewExpirationCache(store.ExpirationConfig[machine]{
+	sessions, err := cache.NewExpirationCache(cache.ExpirationConfig[machine]{
 		Key: machineName,
 		Now: func() time.Time { return now },
 		TTL: func(machine) time.Duration { return time.Hour },

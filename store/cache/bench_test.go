@@ -1,4 +1,4 @@
-package store_test
+package cache_test
 
 import (
 	"fmt"
@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/cache"
 )
 
 // indexedKeys returns a store of n strings, each its own key and its own value
 // in the one index, as a watch cache indexes nodes by name.
-func indexedKeys(b *testing.B, n int) (*store.ThreadSafeStore[string], []string) {
-	s, err := store.NewThreadSafeStore(store.Indexers[string]{
+func indexedKeys(b *testing.B, n int) (*cache.ThreadSafeStore[string], []string) {
+	s, err := cache.NewThreadSafeStore(cache.Indexers[string]{
 		"self": func(item string) ([]string, error) { return []string{item}, nil },
 	})
 	require.NoError(b, err)

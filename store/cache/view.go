@@ -1,15 +1,19 @@
-package store
+package cache
 
-import "iter"
+import (
+	"iter"
 
-// StoreView is a consistent snapshot of a store: its items, indexes and revision.
+	"github.com/watchmill/watchmill/store"
+)
+
+// View is a consistent snapshot of a store: its items, indexes and revision.
 // It is immutable: any number of goroutines may read it without waiting, and
 // iterate over it while the store changes.
 //
 // Everything is in ascending order of keys. The items are those of the store, not
 // copies, and must not be changed; the indexes keep the values from when the items
 // were stored.
-type StoreView[T any] struct{ records *recordView }
+type View[T any] struct{ records *recordView }
 
 // typed returns an item of a record. A nil interface has no type to assert.
 func typed[T any](item any) T {
@@ -18,30 +22,30 @@ func typed[T any](item any) T {
 }
 
 // Len returns the number of items.
-func (v *StoreView[T]) Len() int { return v.records.len() }
+func (v *View[T]) Len() int { return v.records.len() }
 
 // LastRevision returns the revision of the last write or bookmark that had one.
-func (v *StoreView[T]) LastRevision() Revision { return v.records.lastRevision() }
+func (v *View[T]) LastRevision() store.Revision { return v.records.lastRevision() }
 
 // GetByKey returns the item under key and whether there is one.
-func (v *StoreView[T]) GetByKey(key string) (item T, exists bool) {
+func (v *View[T]) GetByKey(key string) (item T, exists bool) {
 	stored, exists := v.records.get(key)
 	return typed[T](stored), exists
 }
 
 // All iterates over the keys and items.
-func (v *StoreView[T]) All() iter.Seq2[string, T] { return v.AllFrom("") }
+func (v *View[T]) All() iter.Seq2[string, T] { return v.AllFrom("") }
 
 // AllFrom iterates over the keys and items from the given key on. It seeks, so
 // the items before cost nothing.
-func (v *StoreView[T]) AllFrom(key string) iter.Seq2[string, T] {
+func (v *View[T]) AllFrom(key string) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		v.records.from(key, func(key string, item any) bool { return yield(key, typed[T](item)) })
 	}
 }
 
 // List returns all items in a new slice.
-func (v *StoreView[T]) List() []T {
+func (v *View[T]) List() []T {
 	list := make([]T, 0, v.Len())
 	v.records.from("", func(_ string, item any) bool {
 		list = append(list, typed[T](item))
@@ -51,12 +55,12 @@ func (v *StoreView[T]) List() []T {
 }
 
 // ListKeys returns all keys in a new slice.
-func (v *StoreView[T]) ListKeys() []string { return v.records.keys() }
+func (v *View[T]) ListKeys() []string { return v.records.keys() }
 
 // Index returns the items that share at least one value of the named index
 // with item, which need not be stored, each once. The errors are
-// [ErrUnknownIndex] and [*IndexFuncError].
-func (v *StoreView[T]) Index(name string, item T) ([]T, error) {
+// [store.ErrUnknownIndex] and [*IndexFuncError].
+func (v *View[T]) Index(name string, item T) ([]T, error) {
 	index, err := v.records.index(name)
 	if err != nil {
 		return nil, err
@@ -74,8 +78,8 @@ func (v *StoreView[T]) Index(name string, item T) ([]T, error) {
 }
 
 // ByIndex returns the items that have value in the named index; none is not an
-// error. The error is [ErrUnknownIndex].
-func (v *StoreView[T]) ByIndex(name, value string) ([]T, error) {
+// error. The error is [store.ErrUnknownIndex].
+func (v *View[T]) ByIndex(name, value string) ([]T, error) {
 	all, err := v.AllByIndex(name, value)
 	if err != nil {
 		return nil, err
@@ -88,8 +92,8 @@ func (v *StoreView[T]) ByIndex(name, value string) ([]T, error) {
 }
 
 // AllByIndex iterates over the keys and items that have value in the named
-// index. The error is [ErrUnknownIndex].
-func (v *StoreView[T]) AllByIndex(name, value string) (iter.Seq2[string, T], error) {
+// index. The error is [store.ErrUnknownIndex].
+func (v *View[T]) AllByIndex(name, value string) (iter.Seq2[string, T], error) {
 	index, err := v.records.index(name)
 	if err != nil {
 		return nil, err
@@ -100,8 +104,8 @@ func (v *StoreView[T]) AllByIndex(name, value string) (iter.Seq2[string, T], err
 }
 
 // IndexKeys returns the keys of the items that have value in the named index.
-// The error is [ErrUnknownIndex].
-func (v *StoreView[T]) IndexKeys(name, value string) ([]string, error) {
+// The error is [store.ErrUnknownIndex].
+func (v *View[T]) IndexKeys(name, value string) ([]string, error) {
 	index, err := v.records.index(name)
 	if err != nil {
 		return nil, err
@@ -110,8 +114,8 @@ func (v *StoreView[T]) IndexKeys(name, value string) ([]string, error) {
 }
 
 // ListIndexFuncValues returns the values that any item has in the named index,
-// ascending, each once. The error is [ErrUnknownIndex].
-func (v *StoreView[T]) ListIndexFuncValues(name string) ([]string, error) {
+// ascending, each once. The error is [store.ErrUnknownIndex].
+func (v *View[T]) ListIndexFuncValues(name string) ([]string, error) {
 	index, err := v.records.index(name)
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (v *StoreView[T]) ListIndexFuncValues(name string) ([]string, error) {
 
 // GetIndexers returns the index functions by name, in a map of the caller's
 // own.
-func (v *StoreView[T]) GetIndexers() Indexers[T] {
+func (v *View[T]) GetIndexers() Indexers[T] {
 	indexers := make(Indexers[T])
 	for _, f := range v.records.indexFunctions() {
 		indexers[f.name] = f.given.(IndexFunc[T])

@@ -1,9 +1,10 @@
-package store
+package cache
 
 import (
 	"fmt"
 	"iter"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -12,14 +13,14 @@ import (
 // write it was called for fails and nothing changes.
 type StoreConfig[T any] struct {
 	// Key returns the key of an item.
-	Key KeyFunc[T]
+	Key store.KeyFunc[T]
 	// Transform, if any, changes an item before it is stored, for example to drop
 	// unused fields. It is called once for each item that is stored, after Key,
 	// and never for one that is only looked up or deleted.
 	Transform func(T) (T, error)
 	// Revision, if any, returns the revision of an item before Transform, for
 	// LastRevision; zero if it has none.
-	Revision func(T) Revision
+	Revision func(T) store.Revision
 }
 
 func (c *StoreConfig[T]) validate() error {
@@ -53,7 +54,7 @@ func NewStore[T any](cfg StoreConfig[T]) (*Store[T], error) {
 func (s *Store[T]) Add(item T) error { return s.Update(item) }
 
 // Update stores item, replacing the one with its key, if there is one. The
-// errors are [*KeyFuncError], [*TransformError], a [*usercode.PanicError] of
+// errors are [*store.KeyFuncError], [*store.TransformError], a [*usercode.PanicError] of
 // [StoreConfig].Revision, and in an [Indexer] [*IndexFuncError].
 func (s *Store[T]) Update(item T) error {
 	txn, err := s.keyed(Transaction[T]{TransactionUpdate, item})
@@ -64,7 +65,7 @@ func (s *Store[T]) Update(item T) error {
 }
 
 // Delete removes the item with item's key, if there is one. The error is a
-// [*KeyFuncError] or a [*usercode.PanicError] of [StoreConfig].Revision.
+// [*store.KeyFuncError] or a [*usercode.PanicError] of [StoreConfig].Revision.
 func (s *Store[T]) Delete(item T) error {
 	txn, err := s.keyed(Transaction[T]{TransactionDelete, item})
 	if err != nil {
@@ -76,13 +77,13 @@ func (s *Store[T]) Delete(item T) error {
 
 // DeleteByKey removes the item with the key, if there is one, for a caller that
 // no longer has the item. rev is the revision of the deletion, zero if unknown.
-func (s *Store[T]) DeleteByKey(key string, rev Revision) { s.items.Delete(key, rev) }
+func (s *Store[T]) DeleteByKey(key string, rev store.Revision) { s.items.Delete(key, rev) }
 
 // Replace makes items the only contents; of those with the same key the last
 // counts. rev is the revision that they were listed at, zero if unknown. Readers
 // see the old contents or the new. The errors are those of [Store.Update]: one bad
 // item fails the whole Replace, which then changes nothing.
-func (s *Store[T]) Replace(items []T, rev Revision) error {
+func (s *Store[T]) Replace(items []T, rev store.Revision) error {
 	keyed := make([]KeyedTransaction[T], len(items))
 	for i, item := range items {
 		var err error
@@ -108,14 +109,14 @@ func (s *Store[T]) Transaction(txns ...Transaction[T]) error {
 
 // Bookmark records that the store is complete up to rev, without a change. Zero
 // is ignored.
-func (s *Store[T]) Bookmark(rev Revision) { s.items.Bookmark(rev) }
+func (s *Store[T]) Bookmark(rev store.Revision) { s.items.Bookmark(rev) }
 
 // LastRevision returns the revision of the last write or bookmark that had one:
 // the last, which is the largest if the writers keep the order of revisions.
-func (s *Store[T]) LastRevision() Revision { return s.items.LastRevision() }
+func (s *Store[T]) LastRevision() store.Revision { return s.items.LastRevision() }
 
 // Get returns the stored item with item's key and whether there is one. The
-// error is a [*KeyFuncError].
+// error is a [*store.KeyFuncError].
 func (s *Store[T]) Get(item T) (stored T, exists bool, err error) {
 	key, err := s.KeyOf(item)
 	if err != nil {
@@ -140,16 +141,16 @@ func (s *Store[T]) ListKeys() []string { return s.items.ListKeys() }
 
 // View returns the store as it is now, consistent and immutable, in constant
 // time.
-func (s *Store[T]) View() *StoreView[T] { return s.items.View() }
+func (s *Store[T]) View() *View[T] { return s.items.View() }
 
-// KeyOf returns the key of item. The error is a [*KeyFuncError].
+// KeyOf returns the key of item. The error is a [*store.KeyFuncError].
 func (s *Store[T]) KeyOf(item T) (string, error) { return keyOf("StoreConfig.Key", s.cfg.Key, item) }
 
 // keyOf calls the key function of that name.
-func keyOf[T any](name string, key KeyFunc[T], item T) (string, error) {
+func keyOf[T any](name string, key store.KeyFunc[T], item T) (string, error) {
 	k, err := contained(name, key, item)
 	if err != nil {
-		return "", &KeyFuncError[T]{Item: item, Err: err}
+		return "", &store.KeyFuncError[T]{Item: item, Err: err}
 	}
 	return k, nil
 }
@@ -177,16 +178,16 @@ func (s *Store[T]) keyed(txn Transaction[T]) (KeyedTransaction[T], error) {
 		return keyed, nil
 	}
 	if keyed.Item, err = contained("StoreConfig.Transform", s.cfg.Transform, txn.Item); err != nil {
-		return keyed, &TransformError{Key: keyed.Key, Err: err}
+		return keyed, &store.TransformError{Key: keyed.Key, Err: err}
 	}
 	return keyed, nil
 }
 
-func (s *Store[T]) revisionOf(item T) (Revision, error) {
+func (s *Store[T]) revisionOf(item T) (store.Revision, error) {
 	if s.cfg.Revision == nil {
 		return 0, nil
 	}
-	return contained("StoreConfig.Revision", func(item T) (Revision, error) { return s.cfg.Revision(item), nil }, item)
+	return contained("StoreConfig.Revision", func(item T) (store.Revision, error) { return s.cfg.Revision(item), nil }, item)
 }
 
 // IndexFunc returns the values under which an item is found in an index: none,
@@ -231,27 +232,27 @@ func (x *Indexer[T]) GetIndexers() Indexers[T] { return x.items.GetIndexers() }
 
 // Index returns the items that share at least one value of the named index
 // with item, which need not be stored, each once. The errors are
-// [ErrUnknownIndex] and [*IndexFuncError].
+// [store.ErrUnknownIndex] and [*IndexFuncError].
 func (x *Indexer[T]) Index(name string, item T) ([]T, error) { return x.items.Index(name, item) }
 
 // ByIndex returns the items that have value in the named index; none is not an
-// error. The error is [ErrUnknownIndex].
+// error. The error is [store.ErrUnknownIndex].
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) { return x.items.ByIndex(name, value) }
 
 // AllByIndex iterates over the keys and items that have value in the named
-// index now. The error is [ErrUnknownIndex].
+// index now. The error is [store.ErrUnknownIndex].
 func (x *Indexer[T]) AllByIndex(name, value string) (iter.Seq2[string, T], error) {
 	return x.View().AllByIndex(name, value)
 }
 
 // IndexKeys returns the keys of the items that have value in the named index,
-// ascending. The error is [ErrUnknownIndex].
+// ascending. The error is [store.ErrUnknownIndex].
 func (x *Indexer[T]) IndexKeys(name, value string) ([]string, error) {
 	return x.items.IndexKeys(name, value)
 }
 
 // ListIndexFuncValues returns the values that any item has in the named index,
-// ascending, each once. The error is [ErrUnknownIndex].
+// ascending, each once. The error is [store.ErrUnknownIndex].
 func (x *Indexer[T]) ListIndexFuncValues(name string) ([]string, error) {
 	return x.items.ListIndexFuncValues(name)
 }
