@@ -21,6 +21,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Benchmarks of the stages of one event. Each prepares its input while the timer stands, so a
@@ -52,7 +53,7 @@ func draft(value bench.Object) *store.Object {
 
 // written returns a backend with that many writes in its history.
 func written(b *testing.B, writes int) *memory.Backend {
-	m, err := memory.New(schema, memory.Options{FirstRevision: 1, Retain: store.WindowLimits{MinEvents: writes, MaxEvents: writes + 1000}})
+	m, err := memory.New(schema, memory.Options{FirstRevision: 1, Retain: window.Limits{MinEvents: writes, MaxEvents: writes + 1000}})
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, m.Close()) })
 	write(b, m, writes)
@@ -133,7 +134,7 @@ func BenchmarkStageReflector(b *testing.B) {
 // pipeline is a watchCache with dispatcher and watchers, to which a test passes updates.
 type pipeline struct {
 	cache     *watchcache.Cache
-	published store.Published
+	published window.Published
 	feed      watcher.Feed
 	room      chan struct{}
 }

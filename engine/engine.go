@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Engine serves reads and watches of a backend's objects from a cache, and passes
@@ -69,7 +70,7 @@ type core struct {
 	// ownBackend is closed with the engine; nil if the backend was given.
 	ownBackend backend.Backend
 
-	published store.Published
+	published window.Published
 	feed      watcher.Feed
 	registry  watcher.Registry
 	ends      ends

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // ErrInvalidList: list options contradict each other.
@@ -139,7 +140,7 @@ func (e *core) delegates(q query) bool {
 }
 
 // snapshotFor returns the cache's state with the query's freshness.
-func (e *core) snapshotFor(ctx context.Context, q query) (*store.Snapshot, error) {
+func (e *core) snapshotFor(ctx context.Context, q query) (*window.Snapshot, error) {
 	switch q.read.mode {
 	case exactly:
 		return e.stateAt(ctx, q.read.revision, !q.continued)

@@ -7,13 +7,14 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // usualPage is for how many objects a list has room at first, if it need not be all.
 const usualPage = 32
 
 // listSnapshot reads one page of snap.
-func (e *core) listSnapshot(snap *store.Snapshot, q query) *listed {
+func (e *core) listSnapshot(snap *window.Snapshot, q query) *listed {
 	state := snap.State()
 	list := &listed{List: backend.List{Revision: snap.Revision}, timeline: timelineOf(snap.Timeline())}
 	if q.filter.Everything() && q.limit == 0 && q.after == "" {

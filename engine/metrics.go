@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Stage is a point of an event's delivery at which its age is measured.
@@ -57,7 +58,7 @@ func (e *core) metrics() Metrics {
 func (e *core) clockNow() time.Time { return e.host.system.Clock().Now() }
 
 // measureRound measures the oldest event that came with next.
-func (e *core) measureRound(m Metrics, prev, next *store.Snapshot) {
+func (e *core) measureRound(m Metrics, prev, next *window.Snapshot) {
 	events, _ := next.Window.Read(max(prev.Window.Next(), next.Window.First()))
 	e.measure(m, StageCached, events, func() time.Time { return next.At })
 	e.measure(m, StageDispatched, events, e.clockNow)

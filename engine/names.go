@@ -12,10 +12,11 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/mutation"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // The engine's vocabulary, gathered here so that a user imports one package. Some are
-// declared elsewhere, where their fields and methods are documented: go doc store.WindowLimits.
+// declared elsewhere, where their fields and methods are documented: go doc window.Limits.
 type (
 	// Revision orders all changes of one engine's storage.
 	Revision = store.Revision
@@ -38,8 +39,8 @@ type (
 	// bytes of the events (MinAge, MinEvents, MaxEvents, MaxBytes). The zero value keeps at
 	// least 75 s, unless that is more than a million events or 256 MiB. Over storage that lasts,
 	// such as a file, it keeps the newest 131,072 events, whatever their age, unless they are more
-	// than 256 MiB. See [store.WindowLimits].
-	Window = store.WindowLimits
+	// than 256 MiB. See [window.Limits].
+	Window = window.Limits
 	// Backoff spaces the attempts to reconnect to a backend that fails (Initial, Max,
 	// Factor, Jitter). See [reflector.Backoff].
 	Backoff = reflector.Backoff

@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -14,7 +15,7 @@ import (
 func (e *core) observed(cfg dispatcher.Config) dispatcher.Config {
 	cfg.OnEnd, cfg.OnStall = e.watchEnded, e.watchStalled
 	if m := e.metrics(); m != nil {
-		cfg.OnRound = func(prev, next *store.Snapshot) { e.measureRound(m, prev, next) }
+		cfg.OnRound = func(prev, next *window.Snapshot) { e.measureRound(m, prev, next) }
 		cfg.Feed.Delivered = func(events []store.Event) { e.measure(m, StageDelivered, events, e.clockNow) }
 	}
 	return cfg

@@ -21,6 +21,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // log is what was logged, to be read while more comes.
@@ -401,7 +402,7 @@ func TestHost_ShowsTheEnginesThatRun(t *testing.T) {
 }
 
 func TestView_WindowIsTheOneThatWatchesResumeFrom(t *testing.T) {
-	defaults := engine.Window{MinAge: store.DefaultMinAge, MaxEvents: store.DefaultMaxEvents, MaxBytes: store.DefaultMaxBytes, ChunkSize: store.DefaultChunkSize}
+	defaults := engine.Window{MinAge: window.DefaultMinAge, MaxEvents: window.DefaultMaxEvents, MaxBytes: window.DefaultMaxBytes, ChunkSize: window.DefaultChunkSize}
 	lasting := defaults
 	lasting.MinAge, lasting.MaxEvents = math.MaxInt64, engine.DefaultDurableEvents
 	storage := newLasting(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // readMode is the freshness of a read.
@@ -137,7 +138,7 @@ func (e *core) getExactly(ctx context.Context, key string, read Read) (*store.Ob
 
 // reached returns the cache's state once it is at rev or later. A state that is there
 // already is served even if the source is unavailable.
-func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, error) {
+func (e *core) reached(ctx context.Context, rev Revision) (*window.Snapshot, error) {
 	if snap := e.published.Load(); snap.Generation > 0 && snap.Revision >= rev {
 		return snap, nil
 	}
@@ -149,7 +150,7 @@ func (e *core) reached(ctx context.Context, rev Revision) (*store.Snapshot, erro
 
 // latest returns the cache's state once it has all writes acknowledged before the
 // call. It fails with [ErrFuture] if the cache has yet to notice that storage has gone back.
-func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
+func (e *core) latest(ctx context.Context) (*window.Snapshot, error) {
 	had := e.published.Load()
 	current, wentBack, err := e.linearizable(ctx, had)
 	switch {
@@ -167,7 +168,7 @@ func (e *core) latest(ctx context.Context) (*store.Snapshot, error) {
 // linearizable asks storage for its newest revision, and reports whether storage has gone back to that, which the
 // cache has yet to notice: it is another storage, at an older revision than what the cache had before the call. The
 // same storage may have answered by a replica that lags.
-func (e *core) linearizable(ctx context.Context, had *store.Snapshot) (current Revision, wentBack bool, err error) {
+func (e *core) linearizable(ctx context.Context, had *window.Snapshot) (current Revision, wentBack bool, err error) {
 	current, err = e.storage.Backend().Revision(ctx)
 	if err != nil {
 		return 0, false, e.translateStorage(err)
@@ -181,7 +182,7 @@ func (e *core) linearizable(ctx context.Context, had *store.Snapshot) (current R
 
 // stateAt returns the state at rev from the cache's window. With wait, it waits for a
 // future rev.
-func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Snapshot, error) {
+func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*window.Snapshot, error) {
 	if wait && rev > e.published.Load().Revision {
 		if _, err := e.reached(ctx, rev); err != nil {
 			return nil, err
@@ -195,5 +196,5 @@ func (e *core) stateAt(ctx context.Context, rev Revision, wait bool) (*store.Sna
 	if err != nil {
 		return nil, err
 	}
-	return &store.Snapshot{Revision: rev, Base: state, StoreID: snap.StoreID, Epoch: snap.Epoch}, nil
+	return &window.Snapshot{Revision: rev, Base: state, StoreID: snap.StoreID, Epoch: snap.Epoch}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -185,7 +186,7 @@ func (s source) needed(ctx context.Context, rev Revision) (Revision, error) {
 // if the cache has not reached rev, or if rev is of another storage than its state, which the
 // cache has noticed by now. If it has not noticed, snapshot fails with [ErrNotReady], since a
 // watch of the cache could not continue the list.
-func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, error) {
+func (s source) snapshot(ctx context.Context, rev Revision) (*window.Snapshot, error) {
 	snap, reached := s.cached(ctx, rev)
 	if !reached {
 		return nil, nil
@@ -204,7 +205,7 @@ func (s source) snapshot(ctx context.Context, rev Revision) (*store.Snapshot, er
 
 // cached returns the cache's state, and whether it is at rev or later, waiting for that if
 // allowed.
-func (s source) cached(ctx context.Context, rev Revision) (_ *store.Snapshot, reached bool) {
+func (s source) cached(ctx context.Context, rev Revision) (_ *window.Snapshot, reached bool) {
 	e := s.engine
 	ready := e.parts.cache.Ready()
 	if snap := e.published.Load(); ready && snap.Revision >= rev {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Topic is an event bus for values of one type: every subscriber gets every published
@@ -141,7 +142,7 @@ func (o *TopicOptions) validate() error {
 	if err := o.Window.Validate("TopicOptions.Window"); err != nil {
 		return err
 	}
-	if most := cmp.Or(o.Window.MaxEvents, store.DefaultMaxEvents); o.Replay > most {
+	if most := cmp.Or(o.Window.MaxEvents, window.DefaultMaxEvents); o.Replay > most {
 		return &ConfigError{Field: "TopicOptions.Replay", Problem: fmt.Sprintf("is %d, more than Window.MaxEvents, %d; raise that", o.Replay, most)}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -40,8 +41,8 @@ type uncachedWatch struct {
 
 	source    backend.Watcher
 	buffer    int
-	window    *store.Window
-	published store.Published
+	window    *window.Window
+	published window.Published
 	feed      watcher.Feed
 
 	dispatcher atomic.Pointer[actors.Ref[dispatcher.Message]]
@@ -94,7 +95,7 @@ const maxStarts = 5
 // backend discards that position meanwhile, unless the caller has named it.
 func (u *uncachedWatch) open(ctx context.Context, opts *WatchOptions) error {
 	u.buffer = cmp.Or(opts.Buffer, watcher.DefaultBuffer)
-	u.window = store.NewWindow(store.WindowLimits{
+	u.window = window.New(window.Limits{
 		MinAge: math.MaxInt64, MaxBytes: math.MaxInt64, MaxEvents: 2 * (min(u.buffer, maxUncached) + uncachedBatch),
 	}, u.engine.sizeOf)
 	for starts := 1; ; starts++ {
@@ -299,7 +300,7 @@ func (u *uncachedWatch) drain(ctx context.Context, final Revision) {
 
 func (u *uncachedWatch) publish() {
 	view := u.window.View()
-	u.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.clockNow()})
+	u.published.Store(&window.Snapshot{Revision: view.Revision(), Generation: 1, Window: view, At: u.engine.clockNow()})
 }
 
 // ChildFailed resumes the dispatcher, as that of a cache is, and has it make a round that has

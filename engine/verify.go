@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // InconsistencyError says that cache and backend differ at the same revision. It is an
@@ -101,7 +102,7 @@ func (e *core) compare(ctx context.Context) (err error) {
 }
 
 // compareAt reads the backend at the snapshot's revision.
-func (e *core) compareAt(ctx context.Context, snap *store.Snapshot) error {
+func (e *core) compareAt(ctx context.Context, snap *window.Snapshot) error {
 	c := newComparison(snap.State())
 	defer c.stop()
 	opts := backend.ListOptions{Revision: snap.Revision, Limit: reflector.DefaultPageSize}

@@ -1,20 +1,8 @@
-// Package store has the engine's data structures: versioned objects, the tree
-// that keeps the newest of each, and the window that keeps the recent changes.
+// Package store has what everything else of the engine handles: versioned objects, the events
+// that change them, the filters that select them, and the tree that keeps the newest of each.
 //
-// It has no actors or goroutines, and callers pass in the time. Each structure is
-// plain data that one writer changes and any number of readers see through
-// immutable views.
-//
-//	           Put / Delete                    Append
-//	one writer ────────────▶ Tree    one writer ──────▶ Window
-//	                          │ View (O(1))              │ View (O(1))
-//	                          ▼                          ▼
-//	any reader          TreeView: Get, All,        WindowView: Seek, Read
-//	                    ByIndex
-//	                          │                          │
-//	                          └──────────┬───────────────┘
-//	                                     ▼
-//	                          Snapshot: State, Get, StateAt
+//	           Put / Delete           View (O(1))
+//	one writer ────────────▶ [Tree] ─────────────▶ [TreeView]: Get, All, ByIndex, by any reader
 //
 // # Vocabulary
 //
@@ -29,6 +17,6 @@
 //
 // # Concurrency
 //
-// [Tree] and [Window] belong to one goroutine (or one actor). Their views,
-// [TreeView] and [WindowView], are immutable and safe for concurrent use.
+// A [Tree] belongs to one goroutine (or one actor). Its views are immutable and safe for
+// concurrent use.
 package store

@@ -172,7 +172,7 @@ func withValue(v *TreeView, i int, value, prefix, after string) iter.Seq[*Object
 }
 
 // Bytes estimates what the view keeps alive: its nodes, and its objects, by a
-// sample of at most a thousand. sizeOf is as for [NewWindow].
+// sample of at most a thousand. sizeOf is as [Schema].Size.
 func (v *TreeView) Bytes(sizeOf func(*Object) int) int64 {
 	const sample = 1024
 	n := v.Len()

@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -19,7 +20,7 @@ type Config struct {
 	// Schema describes the objects.
 	Schema *store.Schema
 	// Source has the snapshots that the watchCache publishes.
-	Source *store.Published
+	Source *window.Published
 	// Feed is read by the watches. The dispatcher publishes to it, and sets its
 	// Recovered and Ended unless they are set: they must be if a watch of the feed may
 	// end before the dispatcher is spawned.
@@ -38,7 +39,7 @@ type Config struct {
 	// each that is called stalled, OnRound when next, which is newer than prev, has been
 	// offered to all. They must neither block nor panic. Optional.
 	OnEnd, OnStall func(*watcher.Member)
-	OnRound        func(prev, next *store.Snapshot)
+	OnRound        func(prev, next *window.Snapshot)
 }
 
 func (c Config) withDefaults() Config {
@@ -90,7 +91,7 @@ type filterEntry struct {
 	settled bool
 	// forgets is where the window starts when the stream has something to drop; see
 	// [watcher.Stream.Forget].
-	forgets store.Seq
+	forgets window.Seq
 }
 
 // Spawn starts a dispatcher under parent. It runs on the pool.

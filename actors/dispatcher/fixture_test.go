@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // fixture is a dispatcher on a deterministic system, before a window that the
@@ -29,8 +30,8 @@ type fixture struct {
 	ref        *actors.Ref[dispatcher.Message]
 	feed       watcher.Feed
 	schema     store.Schema
-	published  store.Published
-	window     *store.Window
+	published  window.Published
+	window     *window.Window
 	epoch      uint64
 	generation uint64
 	stats      dispatcher.Stats
@@ -40,18 +41,18 @@ type fixture struct {
 	onStall func(*watcher.Member)
 }
 
-func newFixture(t *testing.T) *fixture { return newFixtureWith(t, store.WindowLimits{}) }
+func newFixture(t *testing.T) *fixture { return newFixtureWith(t, window.Limits{}) }
 
 // newFixtureWith is newFixture with a window of those limits.
-func newFixtureWith(t *testing.T, limits store.WindowLimits) *fixture {
+func newFixtureWith(t *testing.T, limits window.Limits) *fixture {
 	return newFixtureOf(t, limits, 0)
 }
 
 // newFixtureOf is newFixtureWith on a clock that fails that many times to say the time.
-func newFixtureOf(t *testing.T, limits store.WindowLimits, fails int) *fixture {
+func newFixtureOf(t *testing.T, limits window.Limits, fails int) *fixture {
 	f := &fixture{
 		T: t, executor: actors.NewSeeded(1), clock: clock.NewVirtual(time.Unix(0, 0)),
-		window: store.NewWindow(limits, func(*store.Object) int { return 1 }), generation: 1,
+		window: window.New(limits, func(*store.Object) int { return 1 }), generation: 1,
 	}
 	f.failing = &clocktest.Failing{Clock: f.clock}
 	f.failing.Fail(clocktest.Now, 0, fails)
@@ -96,9 +97,9 @@ func (p *resuming) ChildFailed(*actors.Context, actors.ID, any) actors.Directive
 }
 
 // publish does what the watchCache does before it tells of a commit.
-func (f *fixture) publish() *store.Snapshot {
+func (f *fixture) publish() *window.Snapshot {
 	view := f.window.View()
-	snap := &store.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
+	snap := &window.Snapshot{Revision: view.Revision(), Generation: f.generation, Epoch: f.epoch, Window: view}
 	if f.state != nil {
 		snap.Base = f.state.View()
 	}
@@ -107,7 +108,7 @@ func (f *fixture) publish() *store.Snapshot {
 }
 
 // commit publishes and tells the dispatcher.
-func (f *fixture) commit() *store.Snapshot {
+func (f *fixture) commit() *window.Snapshot {
 	snap := f.publish()
 	f.ref.Tell(dispatcher.Committed{})
 	return snap
@@ -121,7 +122,7 @@ func added(rev store.Revision) store.Event {
 
 // register has the dispatcher take in a watch that was told to start so when snap
 // was the newest.
-func (f *fixture) register(start watcher.Start, snap *store.Snapshot) (*watcher.Watch, <-chan error) {
+func (f *fixture) register(start watcher.Start, snap *window.Snapshot) (*watcher.Watch, <-chan error) {
 	w, reply := watcher.NewNotified(&f.feed, watcher.Options{}, func() {}), make(chan error, 1)
 	f.ref.Tell(dispatcher.Register{Watch: w.Member(), Start: start, Snapshot: snap, Reply: reply})
 	return w, reply

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // A consumer may keep a watch that has ended, to ask it for its error or revision.
@@ -34,7 +35,7 @@ func TestForget_AWatchThatHasEndedKeepsNoEvents(t *testing.T) {
 
 // A loop may end in the middle of a batch, whose rest the watch drops.
 func TestForget_AWatchThatEndsInALoopKeepsNoEvents(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 2})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 2})
 	w := f.watch(watcher.Options{})
 	f.write(2, 3)
 	var object weak.Pointer[store.Object]

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Message is what the dispatcher receives.
@@ -28,7 +29,7 @@ type Register struct {
 	// Resumes: it starts after a revision that it was given, which is counted.
 	Resumes bool
 	// Snapshot is the one for which Start was decided.
-	Snapshot *store.Snapshot
+	Snapshot *window.Snapshot
 	// Reply receives nil once the watch is registered, otherwise the error. It has
 	// room for one. If it is nil, an error ends the watch.
 	Reply chan<- error

@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // TestDispatcher_SignalsAndForgetsWatchesAsItMust has watches of all kinds begin, read and end
@@ -39,8 +40,8 @@ type model struct {
 	system    *actors.System
 	ref       *actors.Ref[dispatcher.Message]
 	feed      watcher.Feed
-	published store.Published
-	window    *store.Window
+	published window.Published
+	window    *window.Window
 	stats     dispatcher.Stats
 	epoch     uint64
 	keys      []string // of the log's events
@@ -68,7 +69,7 @@ type modelWatch struct {
 func newModel(t *rapid.T) *model {
 	m := &model{
 		seeded: actors.NewSeeded(rapid.Uint64().Draw(t, "seed")), clock: clock.NewVirtual(time.Unix(0, 0)),
-		window: store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 8, MinEvents: 4}, nil),
+		window: window.New(window.Limits{ChunkSize: 2, MaxEvents: 8, MinEvents: 4}, nil),
 	}
 	m.faults = &clocktest.Failing{Clock: m.clock}
 	m.feed.Registry = new(watcher.Registry)
@@ -101,7 +102,7 @@ func (resumingAll) ChildFailed(*actors.Context, actors.ID, any) actors.Directive
 
 func (m *model) commit() {
 	view := m.window.View()
-	m.published.Store(&store.Snapshot{Revision: view.Revision(), Generation: 1, Epoch: m.epoch, Window: view})
+	m.published.Store(&window.Snapshot{Revision: view.Revision(), Generation: 1, Epoch: m.epoch, Window: view})
 	m.ref.Tell(dispatcher.Committed{})
 	for _, w := range m.watches {
 		w.uncertain = w.uncertain || view.First() > m.feed.Load().Window.Next()

@@ -6,7 +6,7 @@ import (
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Progress notifications go to progressShare watches per progressPeriod, 10,000 a
@@ -91,7 +91,7 @@ func (n *notified) remove(w *watcher.Member) {
 // published has the next ticks notify all watches without events in the new snapshot.
 // After an outage it notifies all at once, since they have learned of no
 // progress meanwhile.
-func (n *notified) published(prev, next *store.Snapshot) {
+func (n *notified) published(prev, next *window.Snapshot) {
 	if next.Revision > prev.Revision {
 		n.left = len(n.filtered.all)
 	}
@@ -103,7 +103,7 @@ func (n *notified) published(prev, next *store.Snapshot) {
 
 // tell signals the waiting watches that have not reached snap, and has those that want
 // bookmarks for it deliver one.
-func (n *notified) tell(some []*watcher.Member, snap *store.Snapshot) {
+func (n *notified) tell(some []*watcher.Member, snap *window.Snapshot) {
 	for _, w := range some {
 		if !w.Behind(snap.Revision) {
 			continue

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // round dispatches the events that the watchCache has published since the last
@@ -38,7 +39,7 @@ func (d *dispatcher) round() {
 }
 
 // evaluate finds the streams that match each new event.
-func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
+func (d *dispatcher) evaluate(prev, next *window.Snapshot) {
 	if len(d.order) == 0 {
 		d.Stats.Events.Add(uint64(next.Window.Next() - prev.Window.Next()))
 		return
@@ -53,7 +54,7 @@ func (d *dispatcher) evaluate(prev, next *store.Snapshot) {
 		for _, ev := range events {
 			candidates(d.interest, ev, func(e *filterEntry) { d.offer(e, ev) })
 		}
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 		d.Stats.Events.Add(uint64(len(events)))
 	}
 }
@@ -72,7 +73,7 @@ func (d *dispatcher) offer(e *filterEntry, ev store.Event) {
 
 // appendFound appends to each stream the events that the round over the positions in
 // [from, to) has found for it.
-func (d *dispatcher) appendFound(from, to store.Seq) {
+func (d *dispatcher) appendFound(from, to window.Seq) {
 	for _, e := range d.touched {
 		if len(e.found) > 0 {
 			e.stream.Append(from, to, e.found)
@@ -83,7 +84,7 @@ func (d *dispatcher) appendFound(from, to store.Seq) {
 }
 
 // restartStreams makes the members of every stream read from the window.
-func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
+func (d *dispatcher) restartStreams(prev, next *window.Snapshot) {
 	d.forgetTouched()
 	for _, e := range d.order {
 		e.found = nil
@@ -96,7 +97,7 @@ func (d *dispatcher) restartStreams(prev, next *store.Snapshot) {
 // arrive starts the pending watches whose revision is reached by next, which is
 // about to be published. It ends those whose revision is inside a gap of the window
 // or already trimmed, since the changes after it are unknown.
-func (d *dispatcher) arrive(next *store.Snapshot) {
+func (d *dispatcher) arrive(next *window.Snapshot) {
 	for w, from, ok := d.pending.first(); ok && from <= next.Revision; w, from, ok = d.pending.first() {
 		d.pending.remove(w)
 		if w.Ended() {
@@ -115,7 +116,7 @@ func (d *dispatcher) arrive(next *store.Snapshot) {
 
 // moveWindow informs every watch that may still need events which next no longer
 // has, and has the streams drop those.
-func (d *dispatcher) moveWindow(prev, next *store.Snapshot) {
+func (d *dispatcher) moveWindow(prev, next *window.Snapshot) {
 	d.moveMembers(d.unfiltered, prev, next)
 	first := next.Window.First()
 	for _, e := range d.order {
@@ -131,7 +132,7 @@ func (d *dispatcher) moveWindow(prev, next *store.Snapshot) {
 
 // moveMembers informs the members of one stream. It reports whether all of them
 // follow it and have read all of it.
-func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) (settled bool) {
+func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *window.Snapshot) (settled bool) {
 	settled = true
 	for _, w := range s.Members() {
 		switch w.WindowMoved(prev, next) {
@@ -148,7 +149,7 @@ func (d *dispatcher) moveMembers(s *watcher.Stream, prev, next *store.Snapshot) 
 
 // expireAll ends every watch: storage went back in time, so their positions are
 // invalid. A watch that has expired before has been counted.
-func (d *dispatcher) expireAll(next *store.Snapshot) {
+func (d *dispatcher) expireAll(next *window.Snapshot) {
 	d.endAll(func(w *watcher.Member) error {
 		if !w.Over() {
 			d.Stats.Expired.Add(1)
@@ -181,7 +182,7 @@ func (d *dispatcher) end(w *watcher.Member, reason error) {
 }
 
 // signal signals the consumers that wait for events or progress of next.
-func (d *dispatcher) signal(prev, next *store.Snapshot) {
+func (d *dispatcher) signal(prev, next *window.Snapshot) {
 	end := next.Window.Next()
 	if end > prev.Window.Next() {
 		d.signalMembers(d.unfiltered, end)
@@ -203,7 +204,7 @@ func (d *dispatcher) forgetTouched() {
 // signalMembers signals the waiting members of a stream, and marks those that lag
 // beyond their buffer as stalled. A signalled member is no longer waiting, so an
 // absent consumer shows as lag.
-func (d *dispatcher) signalMembers(s *watcher.Stream, end store.Seq) {
+func (d *dispatcher) signalMembers(s *watcher.Stream, end window.Seq) {
 	for _, w := range s.Members() {
 		switch {
 		case w.ClearWaiting():

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestRound_AnyNumberOfCommitsIsOne(t *testing.T) {
@@ -36,7 +37,7 @@ func TestRound_WatchIsGivenWhatItsFilterMatches(t *testing.T) {
 // The streams that a round has found events for are not kept from the next round, which
 // finds some for fewer of them.
 func TestRound_KeepsNothingOfAStreamWithoutWatches(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4})
 	goesOn, ends := f.selecting(store.FilterOptions{Key: "a"}), f.selecting(store.FilterOptions{Prefix: "a"})
 	f.has(goesOn) // and follows its stream from here
 	f.write(2)
@@ -56,7 +57,7 @@ func TestRound_KeepsNothingOfAStreamWithoutWatches(t *testing.T) {
 // A watch that resumes reads parts of the window that are shared with all others. Neither its
 // stream nor what it keeps for a consumer that is slow holds the events beside its own.
 func TestResume_KeepsNothingOfTheWindowButItsOwnEvents(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 8, ChunkSize: 8})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 8, ChunkSize: 8})
 	other := added(2)
 	other.Object.Key = "other"
 	f.window.Append(other, time.Time{})

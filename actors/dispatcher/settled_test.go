@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // writeOther commits changes of another key than that of write, at the revisions.
@@ -26,7 +27,7 @@ func (f *fixture) writeOther(revisions ...store.Revision) {
 // settled returns a fixture with a window of four events and a watch of key a, which has
 // read everything when the window moves: its stream is then not looked at again.
 func settled(t *testing.T) (*fixture, *watcher.Watch) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 	w := f.selecting(store.FilterOptions{Key: "a"})
 	f.has(w) // and follows its stream from here
 	f.writeOther(2, 3, 4, 5, 6, 7)
@@ -55,7 +56,7 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 		"when there is nothing for it": func(f *fixture, w *watcher.Watch, rev store.Revision) { f.writeOther(rev) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+			f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 			w := f.selecting(store.FilterOptions{Key: "a"})
 			f.has(w) // and follows its stream from here
 			f.write(2)
@@ -74,7 +75,7 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 
 // A watch that searches the window leaves in its stream nothing that the window has dropped.
 func TestWindowMoves_StreamsDropWhatAWatchHasSearched(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 	f.write(2)
 	w := f.ofKey(dispatcher.Register{Start: watcher.Start{Next: 0, After: 1}})
 	object := f.nextObject(w)
@@ -90,7 +91,7 @@ func TestWindowMoves_StreamsDropWhatAWatchHasSearched(t *testing.T) {
 
 // A consumer in the middle of the last round does not have everything, however long ago that was.
 func TestWindowMoves_StreamKeepsWhatAConsumerHasInHand(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 	w := f.selecting(store.FilterOptions{Key: "a"})
 	f.has(w) // and follows its stream from here
 	f.write(2, 3)
@@ -111,7 +112,7 @@ func TestWindowMoves_StreamKeepsWhatAConsumerHasInHand(t *testing.T) {
 // One consumer that is stuck must not have the dispatcher ask all watches of its filter again, at each
 // move of the window: it is asked first.
 func TestWindowMoves_AsksTheConsumerThatIsStuckFirst(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 	var all [5]*watcher.Watch
 	for i := range all {
 		all[i] = f.selecting(store.FilterOptions{Key: "a"})
@@ -165,7 +166,7 @@ func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 // A watch that has read everything needs the window once there is more for it: it keeps no more
 // than its buffer of what leaves the window.
 func TestWindowMoves_WatchThatGetsMoreOnASettledStreamExpires(t *testing.T) {
-	f := newFixtureWith(t, store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
 	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
 	snap := f.published.Load()

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestTimers_BookmarksGoOnAfterTheClockHasFailed(t *testing.T) {
@@ -139,7 +140,7 @@ func TestTimers_WatchesEndThoughTheClockFailsToStopATimer(t *testing.T) {
 
 // The clock fails when the dispatcher starts: what comes later does not depend on it.
 func TestTimers_DispatcherGoesOnAfterAFailureAtItsStart(t *testing.T) {
-	f := newFixtureOf(t, store.WindowLimits{}, 1)
+	f := newFixtureOf(t, window.Limits{}, 1)
 	require.Zero(t, f.failing.Left(clocktest.Now))
 	w := f.watch(watcher.Options{Bookmarks: true})
 	slow := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Terminate})

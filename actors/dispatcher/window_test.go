@@ -7,10 +7,11 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // small is a window of two events.
-var small = store.WindowLimits{MaxEvents: 2, ChunkSize: 1}
+var small = window.Limits{MaxEvents: 2, ChunkSize: 1}
 
 // The window leaves behind a consumer that does not read: it is given as much as its
 // buffer kept, and then told.

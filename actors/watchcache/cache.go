@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -24,9 +25,9 @@ type Config struct {
 	// revisions are exactly its events.
 	Emits, Contiguous bool
 	// Limits bound the window.
-	Limits store.WindowLimits
+	Limits window.Limits
 	// Published receives the cache's snapshots.
-	Published *store.Published
+	Published *window.Published
 	// Dispatcher receives commits and new watches.
 	Dispatcher *actors.Ref[dispatcher.Message]
 	// Relist asks the Reflector for a new list. It must not block.
@@ -60,7 +61,7 @@ type cache struct {
 	handle *Cache
 
 	state     state
-	window    *store.Window
+	window    *window.Window
 	revision  store.Revision
 	epoch     uint64
 	storeID   string
@@ -222,7 +223,7 @@ func (c *cache) publish() {
 		return
 	}
 	c.dirty = false
-	next := &store.Snapshot{
+	next := &window.Snapshot{
 		Revision:   c.revision,
 		Generation: c.readiness.generation,
 		Epoch:      c.epoch,

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // fixture is a cache that handles each message at once, and records what it reports.
@@ -36,7 +37,7 @@ func newFixture(t *testing.T, cfg Config) *fixture {
 		require.NoError(t, system.Close(context.Background()))
 		require.Zero(t, system.Timers())
 	})
-	cfg.Schema, cfg.Published, cfg.Stats = new(store.Schema), new(store.Published), new(Stats)
+	cfg.Schema, cfg.Published, cfg.Stats = new(store.Schema), new(window.Published), new(Stats)
 	cfg.Dispatcher = actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return collecting{&f.begun} }, actors.Options{})
 	cfg.Relist = func(why reflector.Reason) { f.relists = append(f.relists, why) }
 	cfg.Report = func(err error) { f.reported = append(f.reported, err) }
@@ -75,18 +76,18 @@ func (f *fixture) pass(d time.Duration) {
 	f.seeded.Run()
 }
 
-func (f *fixture) snapshot() *store.Snapshot { return f.cache.published.Load() }
+func (f *fixture) snapshot() *window.Snapshot { return f.cache.published.Load() }
 
 // events returns what is in the window.
 func (f *fixture) events() (all []string) {
-	window := f.snapshot().Window
-	for at := window.First(); at < window.Next(); {
-		events, ok := window.Read(at)
+	w := f.snapshot().Window
+	for at := w.First(); at < w.Next(); {
+		events, ok := w.Read(at)
 		require.True(f, ok)
 		for _, ev := range events {
 			all = append(all, ev.String())
 		}
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	return all
 }
@@ -198,7 +199,7 @@ func TestWait_EachIsAnsweredInItsTime(t *testing.T) {
 
 // Events leave the window by their age though nothing comes after them.
 func TestTrim_GoesOnWhileNothingComes(t *testing.T) {
-	f := newFixture(t, Config{Limits: store.WindowLimits{MinAge: time.Minute, ChunkSize: 1}})
+	f := newFixture(t, Config{Limits: window.Limits{MinAge: time.Minute, ChunkSize: 1}})
 	f.list(5)
 	f.change(store.Added, object("a", 6))
 	for range 2 * trimsPerAge {
@@ -211,7 +212,7 @@ func TestTrim_GoesOnWhileNothingComes(t *testing.T) {
 
 // Changes that leave the window before anything reads the state are part of it nevertheless.
 func TestTrim_KeepsInTheStateWhatLeavesTheWindow(t *testing.T) {
-	f := newFixture(t, Config{Limits: store.WindowLimits{MaxEvents: 2, ChunkSize: 1}})
+	f := newFixture(t, Config{Limits: window.Limits{MaxEvents: 2, ChunkSize: 1}})
 	f.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1, State: store.NewTree().View()})
 	for n := range 10 {
 		f.change(store.Added, object(fmt.Sprint(n), store.Revision(2+n)))

@@ -9,7 +9,7 @@
 //	                                                                     ├─▶ waiters whose revision has come
 //	                                                                     └─▶ dispatcher: Committed, Register (one FIFO)
 //
-// After each batch the cache publishes an immutable [store.Snapshot]. Readers
+// After each batch the cache publishes an immutable [window.Snapshot]. Readers
 // load one pointer; they never wait for the writer, nor the writer for them.
 //
 // # Registration by order

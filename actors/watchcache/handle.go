@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // mailboxSize is how many updates, of up to a thousand events each, wait for the
@@ -23,12 +24,12 @@ type Cache struct {
 	waiting   atomic.Bool
 	minAge    time.Duration
 	// published and dispatcher are those of Config.
-	published  *store.Published
+	published  *window.Published
 	dispatcher *actors.Ref[dispatcher.Message]
 
 	// The fields below are used by the actor's turns only. They outlive a failed
 	// actor: the next one rewinds the window and answers the waiters.
-	window  *store.Window
+	window  *window.Window
 	waiters waiters
 	// delayed are the watches to be registered when the cache is ready.
 	delayed []Register
@@ -46,8 +47,8 @@ type Cache struct {
 // Spawn starts a watchCache under parent. It runs on the pool.
 func Spawn(parent actors.Parent, clock clock.Clock, cfg Config) *Cache {
 	h := &Cache{
-		window:    store.NewWindow(cfg.Limits, cfg.SizeOf),
-		minAge:    cmp.Or(cfg.Limits.MinAge, store.DefaultMinAge),
+		window:    window.New(cfg.Limits, cfg.SizeOf),
+		minAge:    cmp.Or(cfg.Limits.MinAge, window.DefaultMinAge),
 		published: cfg.Published, dispatcher: cfg.Dispatcher,
 	}
 	h.readiness.Store(&readiness{since: clock.Now()})

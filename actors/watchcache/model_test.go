@@ -19,6 +19,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // TestCache_AgreesWithAModel gives a cache the updates of a source at random, with outages,
@@ -40,7 +41,7 @@ type cacheModel struct {
 	faults    *clocktest.Failing
 	system    *actors.System
 	real      *Cache
-	last      *store.Snapshot // as of the latest check, when the state was as lastState
+	last      *window.Snapshot // as of the latest check, when the state was as lastState
 	lastState map[string]version
 	begun     []dispatcher.Register
 	stats     Stats
@@ -90,7 +91,7 @@ func (c collecting) Receive(_ *actors.Context, m dispatcher.Message) {
 func newCacheModel(t *rapid.T) *cacheModel {
 	m := &cacheModel{
 		seeded: actors.NewSeeded(rapid.Uint64().Draw(t, "seed")), clock: clock.NewVirtual(began),
-		last: &store.Snapshot{}, state: map[string]version{},
+		last: &window.Snapshot{}, state: map[string]version{},
 	}
 	m.faults = &clocktest.Failing{Clock: m.clock}
 	m.restore(1, "storage 0")
@@ -102,8 +103,8 @@ func newCacheModel(t *rapid.T) *cacheModel {
 		return restarting{func(ctx *actors.Context) {
 			m.real = Spawn(ctx, m.faults, Config{
 				Schema:    &store.Schema{Clone: func(o *store.Object) *store.Object { c := *o; return &c }},
-				Limits:    store.WindowLimits{ChunkSize: 2, MinEvents: 4, MaxEvents: 8, MinAge: time.Second},
-				Published: new(store.Published), Dispatcher: down, Stats: &m.stats,
+				Limits:    window.Limits{ChunkSize: 2, MinEvents: 4, MaxEvents: 8, MinAge: time.Second},
+				Published: new(window.Published), Dispatcher: down, Stats: &m.stats,
 				Relist: func(reflector.Reason) {}, Report: func(error) {}, OnBehind: func() {},
 			})
 		}}
@@ -225,13 +226,13 @@ func (m *cacheModel) replace(t *rapid.T, u reflector.Update, listed map[string]v
 }
 
 // eventsFrom returns the events from a position on, which the window must have.
-func (m *cacheModel) eventsFrom(t *rapid.T, at store.Seq) (all []store.Event) {
-	window := m.real.published.Load().Window
-	for at < window.Next() {
-		events, ok := window.Read(at)
+func (m *cacheModel) eventsFrom(t *rapid.T, at window.Seq) (all []store.Event) {
+	w := m.real.published.Load().Window
+	for at < w.Next() {
+		events, ok := w.Read(at)
 		require.True(t, ok)
 		all = append(all, events...)
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	return all
 }
@@ -336,10 +337,10 @@ func (m *cacheModel) WatchLast(t *rapid.T) {
 	if start == nil {
 		return
 	}
-	window := m.real.published.Load().Window
-	require.LessOrEqual(t, uint64(window.Next()-start.Next), uint64(n))
-	if window.Next()-start.Next < store.Seq(n) && start.Next > window.First() {
-		require.LessOrEqual(t, m.positions[start.Next-1], window.Floor())
+	w := m.real.published.Load().Window
+	require.LessOrEqual(t, uint64(w.Next()-start.Next), uint64(n))
+	if w.Next()-start.Next < window.Seq(n) && start.Next > w.First() {
+		require.LessOrEqual(t, m.positions[start.Next-1], w.Floor())
 	}
 	m.requireBetween(t, *start)
 }
@@ -402,7 +403,7 @@ func (m *cacheModel) Check(t *rapid.T) {
 	m.last, m.lastState = now, maps.Clone(m.state)
 }
 
-func versionsOf(s *store.Snapshot) map[string]version {
+func versionsOf(s *window.Snapshot) map[string]version {
 	all := map[string]version{}
 	for o := range s.State().All("", "") {
 		all[o.Key] = versionOf(o)
@@ -412,7 +413,7 @@ func versionsOf(s *store.Snapshot) map[string]version {
 
 // checkEvents requires that the events since the latest check lead from the state then to the
 // state now, if they are of one timeline and have not left the window.
-func (m *cacheModel) checkEvents(t *rapid.T, now *store.Snapshot) {
+func (m *cacheModel) checkEvents(t *rapid.T, now *window.Snapshot) {
 	if m.last.Timeline() != now.Timeline() || m.last.Generation == 0 || m.last.Window.Next() < now.Window.First() {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -57,7 +58,7 @@ func (c *cache) register(m Register) {
 }
 
 // passed returns the message that passes the watch to the dispatcher.
-func (m Register) passed(start watcher.Start, snap *store.Snapshot) dispatcher.Register {
+func (m Register) passed(start watcher.Start, snap *window.Snapshot) dispatcher.Register {
 	return dispatcher.Register{
 		Watch: m.Watch.Member(), Filter: m.Filter, Start: start, Deadline: m.Deadline,
 		Now: m.From.Now(), AnyEpoch: m.From.Revision == 0, Resumes: m.From.Resumes(), Snapshot: snap, Reply: m.Reply,
@@ -97,7 +98,7 @@ func (m Register) refuse(err error) {
 }
 
 // startAt decides the position of the watch in a snapshot.
-func (m Register) startAt(snap *store.Snapshot) (watcher.Start, error) {
+func (m Register) startAt(snap *window.Snapshot) (watcher.Start, error) {
 	if m.Timeline != nil && *m.Timeline != snap.Timeline() {
 		return watcher.Start{}, &store.ExpiredError{Requested: m.From.Revision, Oldest: snap.Revision}
 	}
@@ -105,7 +106,7 @@ func (m Register) startAt(snap *store.Snapshot) (watcher.Start, error) {
 }
 
 // startOf decides the position of a watch in a snapshot's timeline.
-func startOf(snap *store.Snapshot, from watcher.From) (watcher.Start, error) {
+func startOf(snap *window.Snapshot, from watcher.From) (watcher.Start, error) {
 	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
 	case from.State:

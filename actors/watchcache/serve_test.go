@@ -21,6 +21,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // While storage is down, clients open watches, give up and open others.
@@ -85,7 +86,7 @@ func TestRegister_DelayedWatchesEndIfTheSourceHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
 	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
-	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats)})
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats)})
 	feed := &watcher.Feed{Registry: new(watcher.Registry)}
 	open := func() *watcher.Watch {
 		w := watcher.NewNotified(feed, watcher.Options{}, func() {})
@@ -107,7 +108,7 @@ func TestStop_AnswersWaitersWhateverTheClockDoes(t *testing.T) {
 	seeded, wall := actors.NewSeeded(1), &clocktest.Failing{Clock: clock.NewVirtual(began)}
 	system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
 	require.NoError(t, err)
-	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Stats: new(Stats)})
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(window.Published), Stats: new(Stats)})
 	reply := make(chan error, 1)
 	c.Wait(Wait{Revision: 1, Until: began.Add(time.Hour), Reply: reply})
 	seeded.Run()
@@ -134,7 +135,7 @@ func TestRegister_PassesTheCacheIfWhatIsPublishedSuffices(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
 	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
 	c := Spawn(system, clock.NewVirtual(began), Config{
-		Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+		Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats),
 	})
 	feed := &watcher.Feed{Registry: new(watcher.Registry)}
 	reply := make(chan error, 1)
@@ -192,7 +193,7 @@ func TestRegister_RunsTheDispatcherForACallThatWaitsAlone(t *testing.T) {
 				require.NoError(t, err)
 				down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return exiting{} }, actors.Options{})
 				c := Spawn(system, system.Clock(), Config{
-					Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+					Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats),
 				})
 				c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
 				synctest.Wait()
@@ -228,8 +229,8 @@ func TestRegister_InATurnWithManyEventsSeesTheWindowsLimits(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
 	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
 	c := Spawn(system, clock.NewVirtual(began), Config{
-		Schema: new(store.Schema), Limits: store.WindowLimits{MaxEvents: 8},
-		Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+		Schema: new(store.Schema), Limits: window.Limits{MaxEvents: 8},
+		Published: new(window.Published), Dispatcher: down, Stats: new(Stats),
 	})
 	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started})
 	seeded.Run()
@@ -255,7 +256,7 @@ func TestWait_IsAnsweredByWhatComesBeforeItsTimeIsUp(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, system.Close(context.Background())) })
 	down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return discarding{} }, actors.Options{})
-	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats)})
+	c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats)})
 	c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5})
 	seeded.Run()
 	timeUp := func(revision store.Revision, last reflector.Update) error {

@@ -3,6 +3,7 @@ package watchcache
 import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // MaxUnapplied is how many events a published snapshot may leave for its readers to
@@ -21,7 +22,7 @@ type state struct {
 	// base is the state at position at of the window: the source's own, or a view of
 	// tree, or what a reader has made of these.
 	base *store.TreeView
-	at   store.Seq
+	at   window.Seq
 	// tree has all events of the window. It is nil if the source shares its state.
 	tree *store.Tree
 }
@@ -50,12 +51,12 @@ func usable(source *store.TreeView, indexes []store.Attribute) bool {
 }
 
 // newest returns the state at the end of the window.
-func (s *state) newest(w store.WindowView) *store.TreeView {
+func (s *state) newest(w window.View) *store.TreeView {
 	if s.at < w.Next() {
 		if s.tree != nil {
 			s.base = s.tree.View()
 		} else {
-			now := store.Snapshot{Base: s.base, Unapplied: s.unapplied(w), Window: w}
+			now := window.Snapshot{Base: s.base, Unapplied: s.unapplied(w), Window: w}
 			s.base = now.State()
 		}
 		s.at = w.Next()
@@ -65,7 +66,7 @@ func (s *state) newest(w store.WindowView) *store.TreeView {
 
 // publish puts the state at the end of its window into next. It continues from what
 // readers have made of last, the snapshot before.
-func (s *state) publish(last, next *store.Snapshot) {
+func (s *state) publish(last, next *window.Snapshot) {
 	if made, at := last.Known(); at > s.at {
 		s.base, s.at = made, at
 	}
@@ -76,7 +77,7 @@ func (s *state) publish(last, next *store.Snapshot) {
 }
 
 // unapplied returns how many events of the window base lacks.
-func (s *state) unapplied(w store.WindowView) int32 { return int32(w.Next() - s.at) }
+func (s *state) unapplied(w window.View) int32 { return int32(w.Next() - s.at) }
 
 // apply applies ev, the event after those in the window, to the tree. It returns the
 // previous object and whether the event fits it; otherwise the tree is unchanged.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 var byApp = store.LabelAttribute("app")
@@ -16,12 +17,12 @@ var byApp = store.LabelAttribute("app")
 // source is storage that keeps a state of its own, with its log.
 type source struct {
 	tree   *store.Tree
-	window *store.Window
+	window *window.Window
 	rev    store.Revision
 }
 
 func newSource(indexes ...store.Attribute) *source {
-	s := &source{tree: store.NewTree(indexes...), window: store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil)}
+	s := &source{tree: store.NewTree(indexes...), window: window.New(window.Limits{ChunkSize: 3}, nil)}
 	s.window.Reset(0)
 	return s
 }
@@ -56,10 +57,10 @@ func described(v *store.TreeView) (text string) {
 func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		src := newSource()
-		own := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil)
+		own := window.New(window.Limits{ChunkSize: 2}, nil)
 		s := newState(reflector.Update{State: src.tree.View()}, nil)
 		var texts []string
-		published := []*store.Snapshot{{}}
+		published := []*window.Snapshot{{}}
 		for range rapid.IntRange(0, 20).Draw(t, "batches") {
 			for range rapid.IntRange(1, MaxUnapplied/4).Draw(t, "events") {
 				own.Append(src.write(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "key"), rapid.Bool().Draw(t, "remove")), began)
@@ -67,7 +68,7 @@ func TestState_IsThatOfTheSourceHoweverItComes(t *testing.T) {
 			if rapid.Bool().Draw(t, "with its state") {
 				s = state{base: src.tree.View(), at: own.View().Next()}
 			}
-			next := &store.Snapshot{Window: own.View()}
+			next := &window.Snapshot{Window: own.View()}
 			s.publish(published[len(published)-1], next)
 			require.LessOrEqual(t, next.Unapplied, int32(MaxUnapplied))
 			published, texts = append(published, next), append(texts, described(src.tree.View()))
@@ -88,9 +89,9 @@ func TestState_WithoutAnIndexThatIsNeededIsNotTakenOver(t *testing.T) {
 	u := reflector.Update{State: src.tree.View()}
 	s := newState(u, []store.Attribute{byApp})
 	require.NotNil(t, s.tree)
-	require.NotSame(t, src.tree.View(), s.newest(store.WindowView{}))
-	require.True(t, s.newest(store.WindowView{}).Indexed(byApp))
-	require.Equal(t, "a@1 ", described(s.newest(store.WindowView{})))
+	require.NotSame(t, src.tree.View(), s.newest(window.View{}))
+	require.True(t, s.newest(window.View{}).Indexed(byApp))
+	require.Equal(t, "a@1 ", described(s.newest(window.View{})))
 	require.False(t, usable(src.tree.View(), []store.Attribute{byApp}))
 	require.False(t, usable(nil, nil))
 

@@ -15,6 +15,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // restarting restarts the caches that it has spawned.
@@ -38,7 +39,7 @@ func TestRestart_ATimerThatHasFiredBeforeLeavesOneOfEachKind(t *testing.T) {
 	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] {
 		return restarting{func(ctx *actors.Context) {
 			c = Spawn(ctx, wall, Config{
-				Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats),
 				Relist: func(reflector.Reason) {}, OnBehind: func() {},
 			})
 		}}
@@ -52,7 +53,7 @@ func TestRestart_ATimerThatHasFiredBeforeLeavesOneOfEachKind(t *testing.T) {
 	require.Equal(t, 2, system.Timers(), "to trim and for the wait")
 
 	c.Offer(reflector.Update{Kind: reflector.Progress, Revision: 6}) // which fails
-	virtual.Advance(store.DefaultMinAge / trimsPerAge)
+	virtual.Advance(window.DefaultMinAge / trimsPerAge)
 	wall.Fail(clocktest.Now, 0, 1)
 	seeded.Run()
 	require.Equal(t, 2, system.Timers())
@@ -83,7 +84,7 @@ func TestRestart_InPlaceOfTheEndOfTheSourceEndsAllTheSame(t *testing.T) {
 	actors.Spawn(system, "parent", func() actors.Behavior[struct{}] {
 		return restarting{func(ctx *actors.Context) {
 			c = Spawn(ctx, wall, Config{
-				Schema: new(store.Schema), Published: new(store.Published), Dispatcher: down, Stats: new(Stats),
+				Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats),
 				Relist: func(reflector.Reason) {},
 			})
 		}}

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // backlog is what a watch reads before the window: events that have left it, and
@@ -18,7 +19,7 @@ type backlog struct {
 	base *store.TreeView
 	// first is where the window starts that no longer has the watch's position. A
 	// consumer may read on before that window is published.
-	first store.Seq
+	first window.Seq
 	// end, if not nil, ends the watch when the events have been read.
 	end error
 }

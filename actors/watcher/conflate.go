@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // gap says which events tell the consumer that earlier ones were left out.
@@ -21,7 +22,7 @@ const (
 
 // mustConflate reports whether the watch's next events have left the window, so that
 // it must be conflated, and the window to conflate to is published.
-func (c *cursor) mustConflate(snap *store.Snapshot) bool {
+func (c *cursor) mustConflate(snap *window.Snapshot) bool {
 	b := c.backlog
 	return c.initial == nil && b != nil && b.base != nil && len(b.events) == 0 &&
 		c.pos < c.windowStart(snap) && c.pos < snap.Window.Next()
@@ -30,7 +31,7 @@ func (c *cursor) mustConflate(snap *store.Snapshot) bool {
 // conflation returns a function that conflates the watch to snap: the backlog becomes the
 // difference to its base. The function compares the two states without the lock, which the
 // caller of conflation holds.
-func (w *Watch) conflation(snap *store.Snapshot) func() {
+func (w *Watch) conflation(snap *window.Snapshot) func() {
 	schema, b, after := w.stream.schema, w.cur.backlog, w.cur.rev
 	return func() {
 		events := store.Diff(schema, b.base, snap.State(), after, snap.Revision, snap.At)
@@ -48,7 +49,7 @@ func (w *Watch) conflation(snap *store.Snapshot) func() {
 
 // conflate jumps to snap by the events, which are those that the watch sees of the
 // difference.
-func (w *Watch) conflate(snap *store.Snapshot, seen []store.Event) {
+func (w *Watch) conflate(snap *window.Snapshot, seen []store.Event) {
 	c := &w.cur
 	if left := uint64(snap.Window.Next() - c.pos); left > uint64(len(seen)) {
 		w.obtainExtras().lost += left - uint64(len(seen))

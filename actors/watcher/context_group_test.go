@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // tied returns n watches that end with ctx.
@@ -26,7 +27,7 @@ func tied(w *world, ctx context.Context, n int) []*watcher.Watch {
 
 func TestStopWith_WatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		w := newWorld(t, &store.Filter{}, window.Limits{})
 		cause := errors.New("went home")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		other, cancelOther := context.WithCancel(t.Context())
@@ -49,7 +50,7 @@ func TestStopWith_WatchesOfAContextEndWithItAndNoOthers(t *testing.T) {
 
 func TestStopWith_AContextWhoseWatchesHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		w := newWorld(t, &store.Filter{}, window.Limits{})
 		ctx, cancel := context.WithCancel(t.Context())
 		tied(w, ctx, 1)[0].Stop()
 		again := tied(w, ctx, 2)
@@ -65,7 +66,7 @@ func TestStopWith_AContextWhoseWatchesHaveEnded(t *testing.T) {
 
 func TestStopWith_ANotifyFunctionThatEndsItsGoroutineLeavesNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+		w := newWorld(t, &store.Filter{}, window.Limits{})
 		ctx, cancel := context.WithCancel(t.Context())
 		watches := make([]*watcher.Watch, 3)
 		for i := range watches {
@@ -95,7 +96,7 @@ func (c *hooked) AfterFunc(f func()) (stop func() bool) {
 
 // A context whose watches have ended is kept only until those of another one have.
 func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	var contexts []*hooked
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -115,7 +116,7 @@ func TestStopWith_KeepsOneContextWithoutWatches(t *testing.T) {
 
 // A watch that has already ended is not kept for as long as the context lasts.
 func TestStopWith_OfAWatchThatHasEndedLeavesNoHook(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	hook := &hooked{Context: ctx}
@@ -127,7 +128,7 @@ func TestStopWith_OfAWatchThatHasEndedLeavesNoHook(t *testing.T) {
 
 // The one that is kept would keep a closed engine alive.
 func TestForgetContexts_LeavesNoHookInAny(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	hook := &hooked{Context: ctx}
@@ -142,7 +143,7 @@ func TestForgetContexts_LeavesNoHookInAny(t *testing.T) {
 }
 
 func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	watches := make([]*watcher.Watch, 64)
 	for i := range watches {
 		watches[i] = w.watch(watcher.Options{}, w.now())
@@ -179,7 +180,7 @@ func (c *ownEnd) AfterFunc(f func()) (stop func() bool) {
 // A deterministic run has no goroutine for the end of a context: one that can do it
 // itself says when.
 func TestStopWith_AContextWithItsOwnAfterFunc(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	own := &ownEnd{Context: ctx}
 	watch := tied(w, own, 1)[0]

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // cursor is the position of a watch and its way of reading on. It is plain data,
@@ -15,7 +16,7 @@ type cursor struct {
 	// pos is the position in the window: everything before it has been read, or is
 	// not for this watch. It may lag while the cursor follows a stream without
 	// events.
-	pos store.Seq
+	pos window.Seq
 	// rev is the revision of the last event before pos that was examined.
 	rev store.Revision
 	// node is the stream's last node that has been read, if the cursor follows the
@@ -37,7 +38,7 @@ var errUnfinished = errors.New("there is more to examine")
 // cursor has caught up, or must be conflated first. It returns the error that ends
 // the watch after its backlog, a [*store.ExpiredError] if the window no longer
 // has its position, and [errUnfinished]. The slice is shared: it must not be changed.
-func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
+func (c *cursor) read(s *Stream, snap *window.Snapshot) ([]store.Event, error) {
 	if events, err := c.readInitial(s, snap); len(events) > 0 || err != nil {
 		return events, err
 	}
@@ -52,7 +53,7 @@ func (c *cursor) read(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 
 // readInitial returns the next events of the initial state. With the last of them the cursor comes
 // to the window, if it can: the consumer may take long with them, or never read again.
-func (c *cursor) readInitial(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
+func (c *cursor) readInitial(s *Stream, snap *window.Snapshot) ([]store.Event, error) {
 	if c.initial == nil {
 		return nil, nil
 	}
@@ -68,7 +69,7 @@ func (c *cursor) readInitial(s *Stream, snap *store.Snapshot) ([]store.Event, er
 
 // readBacklog returns the next events of the backlog. over reports whether it has
 // been read and the window continues from its end.
-func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over bool, err error) {
+func (c *cursor) readBacklog(snap *window.Snapshot) (events []store.Event, over bool, err error) {
 	if events := c.backlog.next(); len(events) > 0 {
 		return events, false, nil
 	}
@@ -80,7 +81,7 @@ func (c *cursor) readBacklog(snap *store.Snapshot) (events []store.Event, over b
 
 // passBacklog drops a backlog that has neither events nor an end, if the window continues from
 // there, which it reports.
-func (c *cursor) passBacklog(snap *store.Snapshot) bool {
+func (c *cursor) passBacklog(snap *window.Snapshot) bool {
 	if c.backlog.base != nil && c.pos < c.windowStart(snap) {
 		return false
 	}
@@ -89,13 +90,13 @@ func (c *cursor) passBacklog(snap *store.Snapshot) bool {
 }
 
 // windowStart returns the start of the window that is published or about to be.
-func (c *cursor) windowStart(snap *store.Snapshot) store.Seq {
+func (c *cursor) windowStart(snap *window.Snapshot) window.Seq {
 	return max(snap.Window.First(), c.backlog.first)
 }
 
 // readWindow returns the next events of the stream, if the cursor follows it, or
 // of the window.
-func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
+func (c *cursor) readWindow(s *Stream, snap *window.Snapshot) ([]store.Event, error) {
 	if events := c.follow(snap.Window.Next()); len(events) > 0 {
 		return events, nil
 	}
@@ -108,7 +109,7 @@ func (c *cursor) readWindow(s *Stream, snap *store.Snapshot) ([]store.Event, err
 
 // scan reads the window from the cursor's position up to the first events that
 // are for this watch.
-func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
+func (c *cursor) scan(s *Stream, snap *window.Snapshot) ([]store.Event, error) {
 	for start := c.pos; c.pos < snap.Window.Next(); {
 		raw, ok := readWhole(&snap.Window, c.pos)
 		if !ok {
@@ -130,17 +131,17 @@ func (c *cursor) scan(s *Stream, snap *store.Snapshot) ([]store.Event, error) {
 // whole revisions: it leaves out a last revision that continues in the next chunk or, if
 // there is no other, returns all of it. ok is false if the window no longer has the
 // position.
-func readWhole(window *store.WindowView, at store.Seq) (events []store.Event, ok bool) {
-	events, ok = window.Read(at)
+func readWhole(w *window.View, at window.Seq) (events []store.Event, ok bool) {
+	events, ok = w.Read(at)
 	if len(events) == 0 {
 		return events, ok
 	}
-	end := at + store.Seq(len(events))
-	if end == window.Next() {
+	end := at + window.Seq(len(events))
+	if end == w.Next() {
 		return events, true
 	}
 	last := events[len(events)-1].Revision
-	rest, _ := window.Read(end)
+	rest, _ := w.Read(end)
 	if len(rest) == 0 || rest[0].Revision != last {
 		return events, true
 	}
@@ -151,7 +152,7 @@ func readWhole(window *store.WindowView, at store.Seq) (events []store.Event, ok
 	for len(rest) > 0 && rest[0].Revision == last {
 		n := sort.Search(len(rest), func(i int) bool { return rest[i].Revision > last })
 		events = append(events, rest[:n]...)
-		rest, _ = window.Read(at + store.Seq(len(events)))
+		rest, _ = w.Read(at + window.Seq(len(events)))
 	}
 	return events, true
 }
@@ -163,7 +164,7 @@ func (c *cursor) advance(s *Stream, raw []store.Event) []store.Event {
 	if !s.everything {
 		events = s.evaluate(c.pos, raw)
 	}
-	c.pos += store.Seq(len(raw))
+	c.pos += window.Seq(len(raw))
 	c.rev = max(c.rev, raw[len(raw)-1].Revision)
 	return events
 }
@@ -187,7 +188,7 @@ func (c *cursor) join(s *Stream) {
 // follow returns the next node's events, unless they are beyond end, the end of the
 // published window: a round may still fail, and is then read from the window. The
 // node may have been cut: a cursor on a node keeps the later ones alive.
-func (c *cursor) follow(end store.Seq) []store.Event {
+func (c *cursor) follow(end window.Seq) []store.Event {
 	for c.node != nil {
 		next := c.node.next.Load()
 		if next == nil || next.to > end {
@@ -204,7 +205,7 @@ func (c *cursor) follow(end store.Seq) []store.Event {
 }
 
 // exhausted reports whether the cursor has examined all of snap.
-func (c *cursor) exhausted(snap *store.Snapshot) bool {
+func (c *cursor) exhausted(snap *window.Snapshot) bool {
 	if c.node == nil {
 		return c.pos >= snap.Window.Next()
 	}
@@ -214,7 +215,7 @@ func (c *cursor) exhausted(snap *store.Snapshot) bool {
 
 // ahead returns how many events of snap are ahead of the cursor. If the cursor scans
 // the window, this includes events that are not for the watch.
-func (c *cursor) ahead(s *Stream, snap *store.Snapshot) uint64 {
+func (c *cursor) ahead(s *Stream, snap *window.Snapshot) uint64 {
 	var n uint64
 	if c.backlog != nil {
 		n = uint64(c.backlog.size)
@@ -226,14 +227,14 @@ func (c *cursor) ahead(s *Stream, snap *store.Snapshot) uint64 {
 }
 
 // caughtUpWith moves a cursor that has read all its events to the end of snap.
-func (c *cursor) caughtUpWith(snap *store.Snapshot) {
+func (c *cursor) caughtUpWith(snap *window.Snapshot) {
 	c.pos = max(c.pos, snap.Window.Next())
 	c.rev = max(c.rev, snap.Window.Revision())
 }
 
 // leave makes the cursor leave its stream and continue in the window. The stream has
 // been evaluated up to position at.
-func (c *cursor) leave(at store.Seq) {
+func (c *cursor) leave(at window.Seq) {
 	if c.node == nil {
 		return
 	}
@@ -254,7 +255,7 @@ func (c *cursor) following() bool { return c.node != nil && c.node.next.Load() =
 // leftBehind reports whether a window that starts at first no longer has an event
 // for the cursor. prev is the last snapshot that may still have it. The cursor skips
 // events that are not for it.
-func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bool {
+func (c *cursor) leftBehind(s *Stream, prev *window.Snapshot, first window.Seq) bool {
 	if c.node != nil {
 		next := c.node.next.Load() // not nil, or the cursor would be following
 		c.pos = max(c.pos, next.from)
@@ -268,7 +269,7 @@ func (c *cursor) leftBehind(s *Stream, prev *store.Snapshot, first store.Seq) bo
 
 // skipIrrelevant moves the cursor to position first if no event before that is for
 // it, and reports whether it did.
-func (c *cursor) skipIrrelevant(s *Stream, prev *store.Snapshot, first store.Seq) bool {
+func (c *cursor) skipIrrelevant(s *Stream, prev *window.Snapshot, first window.Seq) bool {
 	for c.pos < first {
 		raw, ok := readWhole(&prev.Window, c.pos)
 		if !ok || len(raw) == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // consumed is a watch, where it started, and what it has given so far.
@@ -44,7 +45,7 @@ func TestCursor_AnyInterleavingDeliversTheProjection(t *testing.T) {
 		selector := rapid.SampledFrom([]string{"", "a=1", "a!=1"}).Draw(t, "selector")
 		filter, err := store.NewFilter(columns, store.FilterOptions{Labels: selector})
 		require.NoError(t, err)
-		limits := store.WindowLimits{
+		limits := window.Limits{
 			MaxEvents: rapid.IntRange(2, 12).Draw(t, "events"), ChunkSize: rapid.IntRange(1, 2).Draw(t, "chunk"),
 		}
 		w := newWorld(t, filter, limits)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // TestCursor_Scenarios runs testdata/cursor: watches of one selector over one
@@ -75,7 +76,7 @@ func (r *cursorRunner) run(d *datadriven.TestData) string {
 
 func (r *cursorRunner) start(d *datadriven.TestData) {
 	var labels string
-	var limits store.WindowLimits
+	var limits window.Limits
 	d.MaybeScanArgs(r.t, "labels", &labels)
 	d.MaybeScanArgs(r.t, "events", &limits.MaxEvents)
 	d.MaybeScanArgs(r.t, "chunk", &limits.ChunkSize)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -57,7 +58,7 @@ func TestWatch_ThatIsStoppedPassesNoMoreToItsChannel(t *testing.T) {
 
 // What breaks a watch without a cache may come before the dispatcher has registered it.
 func TestWatch_PendingEndsForWhatCameBeforeItBegan(t *testing.T) {
-	w := newWorld(t, &store.Filter{}, store.WindowLimits{})
+	w := newWorld(t, &store.Filter{}, window.Limits{})
 	reason := errors.New("storage has lost the watch")
 	watch := watcher.New(&w.feed, watcher.Options{})
 	watch.Member().EndWhenCaughtUp(reason)

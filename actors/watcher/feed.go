@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Feed is shared by the watches of one dispatcher: the snapshot that they read, and
@@ -37,7 +38,7 @@ type Feed struct {
 
 	// Newest returns the newest snapshot that the watchCache has published, which may
 	// be ahead of the dispatcher. Nil means unknown.
-	Newest func() *store.Snapshot
+	Newest func() *window.Snapshot
 	// Now returns the time, for ages in [Info]; nil means unknown.
 	Now func() time.Time
 	// Registry has the running watches of all feeds that share it.
@@ -61,7 +62,7 @@ type Feed struct {
 	// The dispatcher sets them; they must not block.
 	Recovered, Ended func(*Member)
 
-	current store.Published
+	current window.Published
 
 	// origin is the time from which the feed counts when its watches began, that of the
 	// first. It keeps the monotonic reading that a number of each watch's own would lack.
@@ -71,11 +72,11 @@ type Feed struct {
 
 // Load returns the newest snapshot that the dispatcher has dispatched to all
 // streams.
-func (f *Feed) Load() *store.Snapshot { return f.current.Load() }
+func (f *Feed) Load() *window.Snapshot { return f.current.Load() }
 
 // Publish publishes snap to the watches. Only the dispatcher calls it, after it has
 // appended to the streams and called WindowMoved.
-func (f *Feed) Publish(snap *store.Snapshot) { f.current.Store(snap) }
+func (f *Feed) Publish(snap *window.Snapshot) { f.current.Store(snap) }
 
 func (f *Feed) await(ctx context.Context, ready <-chan struct{}) error {
 	if f.Await != nil {
@@ -90,7 +91,7 @@ func (f *Feed) await(ctx context.Context, ready <-chan struct{}) error {
 }
 
 // undispatched returns how many revisions beyond snap are known to be committed.
-func (f *Feed) undispatched(snap *store.Snapshot) uint64 {
+func (f *Feed) undispatched(snap *window.Snapshot) uint64 {
 	if f.Committed == nil {
 		return 0
 	}

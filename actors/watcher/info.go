@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Info describes a watch at one moment.
@@ -114,7 +115,7 @@ func (w *Watch) unread() (n uint64, oldest time.Time) {
 // handled by its handler. It searches the window for them, so that deliveries need no
 // bookkeeping until they leave it. Before a backlog it returns only what is held, or has
 // left the window.
-func (w *Watch) inHand(snap *store.Snapshot) []store.Event {
+func (w *Watch) inHand(snap *window.Snapshot) []store.Event {
 	resume := store.Revision(w.resume.Load())
 	if w.extras != nil && len(w.extras.held) > 0 {
 		return w.extras.held
@@ -136,7 +137,7 @@ func (w *Watch) inHand(snap *store.Snapshot) []store.Event {
 		}
 		raw = raw[:min(len(raw), int(w.cur.pos-at))]
 		events = append(events, ConvertBatch(w.stream.schema, w.stream.filter, raw)...)
-		at += store.Seq(len(raw))
+		at += window.Seq(len(raw))
 	}
 	return beyond(events, resume)
 }
@@ -152,7 +153,7 @@ const scanLimit = 1024
 
 // upcoming returns the events that the cursor would read next of snap, without
 // moving; at least the first, if there is one.
-func (c *cursor) upcoming(s *Stream, snap *store.Snapshot) []store.Event {
+func (c *cursor) upcoming(s *Stream, snap *window.Snapshot) []store.Event {
 	if c.backlog != nil && len(c.backlog.events) > 0 {
 		return c.backlog.events[0]
 	}
@@ -167,16 +168,16 @@ func (c *cursor) upcoming(s *Stream, snap *store.Snapshot) []store.Event {
 
 // firstIn returns events of the stream that the window has from a position on, at
 // least the first, if there is one.
-func (s *Stream) firstIn(window store.WindowView, from store.Seq) []store.Event {
-	for at := max(from, window.First()); at < window.Next(); {
-		raw, ok := window.Read(at)
+func (s *Stream) firstIn(w window.View, from window.Seq) []store.Event {
+	for at := max(from, w.First()); at < w.Next(); {
+		raw, ok := w.Read(at)
 		if !ok || len(raw) == 0 {
 			return nil
 		}
 		if found := ConvertBatch(s.schema, s.filter, raw); len(found) > 0 {
 			return found
 		}
-		if at += store.Seq(len(raw)); at-from > scanLimit {
+		if at += window.Seq(len(raw)); at-from > scanLimit {
 			return raw
 		}
 	}

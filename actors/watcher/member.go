@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Member is the dispatcher's view of a watch. Only the dispatcher may call its
@@ -18,7 +19,7 @@ const noMember = math.MaxUint32
 // Start is where a watch begins. The watchCache decides it.
 type Start struct {
 	// Next is the position of the first event to read.
-	Next store.Seq
+	Next window.Seq
 	// After is the revision of the position: the consumer has everything up to it,
 	// or gets it with State.
 	After store.Revision
@@ -32,7 +33,7 @@ type Start struct {
 }
 
 // At returns the start moved to the end of a snapshot, and to its state if it has one.
-func (s Start) At(snap *store.Snapshot) Start {
+func (s Start) At(snap *window.Snapshot) Start {
 	s.Next, s.After = snap.Window.Next(), snap.Revision
 	if s.State != nil {
 		s.State = snap.State()
@@ -81,7 +82,7 @@ func (w *Watch) begin(start Start) {
 
 // Arrive starts a pending watch at a position of the window, when its revision has
 // been reached.
-func (m *Member) Arrive(next store.Seq, after store.Revision) {
+func (m *Member) Arrive(next window.Seq, after store.Revision) {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,7 +185,7 @@ func (m *Member) Delivered() uint64 { return m.delivered.Load() }
 
 // ExceedsBuffer reports whether, with next the end of the newest window, the watch
 // lags more than its buffer.
-func (m *Member) ExceedsBuffer(next store.Seq) bool {
+func (m *Member) ExceedsBuffer(next window.Seq) bool {
 	if m.pending {
 		return false
 	}
@@ -194,7 +195,7 @@ func (m *Member) ExceedsBuffer(next store.Seq) bool {
 
 // SetStalled calls the watch stalled, from at on until it has caught up, if it
 // ExceedsBuffer. It reports whether it was not stalled before.
-func (m *Member) SetStalled(next store.Seq, at time.Time) bool {
+func (m *Member) SetStalled(next window.Seq, at time.Time) bool {
 	if m.flags.has(stalled) {
 		return false
 	}
@@ -229,7 +230,7 @@ func (m *Member) OwesInitialEnd() bool {
 
 // leaveStream makes the watch leave its stream, which has been evaluated up to
 // position at.
-func (m *Member) leaveStream(at store.Seq) {
+func (m *Member) leaveStream(at window.Seq) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cur.leave(at)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // These tests are of what happens under a watch's lock, for which the dispatcher may wait.
@@ -46,7 +47,7 @@ func TestTake_SearchesAStateInSteps(t *testing.T) {
 	tree, stream := rareState(t, 3*stepSize)
 	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
 	w := New(feed, Options{})
 	w.Member().Begin(stream, Start{After: 2, State: tree.View(), InitialEnd: true})
 	events, n := steps(w)
@@ -66,7 +67,7 @@ func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
 	tree, stream := rareState(t, 3*stepSize)
 	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
 	w := New(feed, Options{})
 	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
 	reason := errors.New("enough")
@@ -87,7 +88,7 @@ func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
 func TestHandler_HasATurnForEachStep(t *testing.T) {
 	tree, stream := rareState(t, 3*stepSize+1)
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&store.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
 	w := NewHandled(feed, Options{}, func(*Delivery) { t.Error("there is nothing for it") })
 	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
 	h, turns := w.target.(*handler), 1
@@ -99,32 +100,32 @@ func TestHandler_HasATurnForEachStep(t *testing.T) {
 }
 
 // writtenWindow returns a window of n events of objects without labels.
-func writtenWindow(n int) *store.Window {
-	window := store.NewWindow(store.WindowLimits{}, nil)
-	window.Reset(1)
+func writtenWindow(n int) *window.Window {
+	w := window.New(window.Limits{}, nil)
+	w.Reset(1)
 	for i := range n {
-		appendAdded(window, fmt.Sprint(i), nil)
+		appendAdded(w, fmt.Sprint(i), nil)
 	}
-	return window
+	return w
 }
 
-func appendAdded(window *store.Window, key string, labels map[string]string) {
-	rev := window.View().Revision() + 1
+func appendAdded(w *window.Window, key string, labels map[string]string) {
+	rev := w.View().Revision() + 1
 	o := &store.Object{Key: key, Revision: rev, Created: rev, Labels: store.LabelsOf(labels)}
-	window.Append(store.Event{Type: store.Added, Revision: rev, Object: o}, time.Time{})
+	w.Append(store.Event{Type: store.Added, Revision: rev, Object: o}, time.Time{})
 }
 
-func snapshotOf(window *store.Window) *store.Snapshot {
-	view := window.View()
-	return &store.Snapshot{Revision: view.Revision(), Generation: 1, Base: store.NewTree().View(), Window: view}
+func snapshotOf(w *window.Window) *window.Snapshot {
+	view := w.View()
+	return &window.Snapshot{Revision: view.Revision(), Generation: 1, Base: store.NewTree().View(), Window: view}
 }
 
 func TestTake_SearchesTheWindowInSteps(t *testing.T) {
 	_, stream := rareState(t, 0)
-	window := writtenWindow(2*stepSize + 10)
-	appendAdded(window, "rare", map[string]string{"rare": ""})
+	recent := writtenWindow(2*stepSize + 10)
+	appendAdded(recent, "rare", map[string]string{"rare": ""})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(snapshotOf(window))
+	feed.Publish(snapshotOf(recent))
 	w := New(feed, Options{})
 	w.Member().Begin(stream, Start{After: 1})
 	events, n := steps(w)
@@ -136,8 +137,8 @@ func TestTake_SearchesTheWindowInSteps(t *testing.T) {
 // A step that has found nothing has put nothing into the consumer's hands.
 func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T) {
 	_, stream := rareState(t, 0)
-	window := writtenWindow(2*stepSize + 10)
-	prev := snapshotOf(window)
+	recent := writtenWindow(2*stepSize + 10)
+	prev := snapshotOf(recent)
 	feed := &Feed{Registry: new(Registry)}
 	feed.Publish(prev)
 	w := New(feed, Options{})
@@ -149,8 +150,8 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 		require.NotNil(t, rest, "there is more to search")
 	}
 	step()
-	window.Compact(stepSize / 2)
-	require.Equal(t, Reading, w.Member().WindowMoved(prev, snapshotOf(window)))
+	recent.Compact(stepSize / 2)
+	require.Equal(t, Reading, w.Member().WindowMoved(prev, snapshotOf(recent)))
 	require.True(t, w.flags.has(emptyHanded))
 	step()
 	require.True(t, w.flags.has(emptyHanded))
@@ -159,19 +160,19 @@ func TestWindowMoved_LooksOnceForWhatTheConsumerOfASearchHasInHand(t *testing.T)
 // A drain waits for events in hand, so they are looked for again after each search.
 func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
 	_, stream := rareState(t, 0)
-	window := writtenWindow(stepSize + 10)
-	appendAdded(window, "rare", map[string]string{"rare": ""})
-	for i := range 2 * store.DefaultChunkSize {
-		appendAdded(window, fmt.Sprint("later", i), nil)
+	recent := writtenWindow(stepSize + 10)
+	appendAdded(recent, "rare", map[string]string{"rare": ""})
+	for i := range 2 * window.DefaultChunkSize {
+		appendAdded(recent, fmt.Sprint("later", i), nil)
 	}
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(snapshotOf(window))
+	feed.Publish(snapshotOf(recent))
 	w := New(feed, Options{})
 	w.Member().Begin(stream, Start{After: 1})
 	move := func(to store.Revision) {
-		prev := snapshotOf(window)
-		window.Compact(to)
-		next := snapshotOf(window)
+		prev := snapshotOf(recent)
+		recent.Compact(to)
+		next := snapshotOf(recent)
 		w.Member().WindowMoved(prev, next)
 		feed.Publish(next)
 	}
@@ -183,7 +184,7 @@ func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
 	events, _, err := w.takeStep()
 	require.NoError(t, err)
 	require.Len(t, events, 1)
-	move(window.View().Revision())
+	move(recent.View().Revision())
 	require.Greater(t, feed.Load().Window.Floor(), events[0].Revision)
 	require.Equal(t, events, w.inHand(feed.Load()))
 }
@@ -191,19 +192,19 @@ func TestWindowMoved_KeepsWhatTheConsumerHasTakenAfterASearch(t *testing.T) {
 // The window drops thousands of events, of which the watch has to keep one.
 func TestWindowMoved_KeepsWhatIsForTheWatchAmongMuchThatIsNot(t *testing.T) {
 	_, stream := rareState(t, 0)
-	window := store.NewWindow(store.WindowLimits{}, nil)
-	window.Reset(1)
-	appendAdded(window, "rare", map[string]string{"rare": ""})
+	recent := window.New(window.Limits{}, nil)
+	recent.Reset(1)
+	appendAdded(recent, "rare", map[string]string{"rare": ""})
 	for i := range 2*stepSize + 10 {
-		appendAdded(window, fmt.Sprint(i), nil)
+		appendAdded(recent, fmt.Sprint(i), nil)
 	}
-	prev := snapshotOf(window)
+	prev := snapshotOf(recent)
 	feed := &Feed{Registry: new(Registry)}
 	feed.Publish(prev)
 	w := New(feed, Options{Buffer: 1})
 	w.Member().Begin(stream, Start{After: 1})
-	window.Compact(prev.Revision)
-	next := snapshotOf(window)
+	recent.Compact(prev.Revision)
+	next := snapshotOf(recent)
 	require.Equal(t, Reading, w.Member().WindowMoved(prev, next))
 	feed.Publish(next)
 	events, _ := steps(w)
@@ -247,17 +248,17 @@ func toBeConflated(t *testing.T, during func(*Watch)) *Watch {
 		clone := *o
 		return &clone
 	}}
-	tree, window := store.NewTree(), store.NewWindow(store.WindowLimits{MaxEvents: 4, ChunkSize: 1}, nil)
-	window.Reset(1)
-	publish := func() *store.Snapshot {
-		window.Trim(time.Time{})
-		return &store.Snapshot{Revision: window.View().Revision(), Generation: 1, Base: tree.View(), Window: window.View()}
+	tree, recent := store.NewTree(), window.New(window.Limits{MaxEvents: 4, ChunkSize: 1}, nil)
+	recent.Reset(1)
+	publish := func() *window.Snapshot {
+		recent.Trim(time.Time{})
+		return &window.Snapshot{Revision: recent.View().Revision(), Generation: 1, Base: tree.View(), Window: recent.View()}
 	}
 	write := func(what store.EventType, key string, prev *store.Object) {
-		rev := window.View().Revision() + 1
+		rev := recent.View().Revision() + 1
 		ev := store.Event{Type: what, Revision: rev, Object: &store.Object{Key: key, Revision: rev, Created: rev}, Prev: prev}
 		tree.Apply(ev)
-		window.Append(ev, time.Time{})
+		recent.Append(ev, time.Time{})
 	}
 	write(store.Added, "a", nil)
 	feed := &Feed{Registry: new(Registry)}

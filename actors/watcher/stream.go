@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // maxNodes is how many rounds of matches a Stream keeps for watches that lag a
@@ -42,7 +43,7 @@ type Stream struct {
 type node struct {
 	// The node covers the positions from ≤ position < to of its round: events are
 	// all matches in there, and there are none between two nodes.
-	from, to store.Seq
+	from, to window.Seq
 	events   []store.Event
 	// count is the number of events in the stream up to this node's end.
 	count uint64
@@ -55,13 +56,13 @@ type node struct {
 
 // sharedScan is the matches of the stream's filter in a part of the window.
 type sharedScan struct {
-	from, to store.Seq
+	from, to window.Seq
 	events   []store.Event
 }
 
 // NewStream makes the stream of a filter whose first round starts at position
 // at.
-func NewStream(schema *store.Schema, filter *store.Filter, at store.Seq) *Stream {
+func NewStream(schema *store.Schema, filter *store.Filter, at window.Seq) *Stream {
 	s := &Stream{schema: schema, filter: filter, everything: filter.Everything()}
 	s.head = &node{from: at, to: at}
 	s.tail.Store(s.head)
@@ -76,7 +77,7 @@ func (s *Stream) Everything() bool { return s.everything }
 
 // Append adds the matches of a round, which has evaluated the positions in [from, to).
 // Only the dispatcher calls it, in order; rounds without matches may be left out.
-func (s *Stream) Append(from, to store.Seq, events []store.Event) {
+func (s *Stream) Append(from, to window.Seq, events []store.Event) {
 	tail := s.tail.Load()
 	n := &node{from: from, to: to, events: events, count: tail.count + uint64(len(events))}
 	tail.next.Store(n)
@@ -89,7 +90,7 @@ func (s *Stream) Append(from, to store.Seq, events []store.Event) {
 // Restart drops all nodes and continues at position at, after a round that failed.
 // The last complete round ended at position done: the members read the events in
 // between from the window.
-func (s *Stream) Restart(done, at store.Seq) {
+func (s *Stream) Restart(done, at window.Seq) {
 	s.head = &node{from: at, to: at, count: s.tail.Load().count}
 	s.nodes = 0
 	s.tail.Store(s.head) // first, so that no member joins the old one again
@@ -136,7 +137,7 @@ func (s *Stream) Members() []*Member { return s.members }
 
 // count returns the number of events in the stream so far. For an Everything stream
 // that is the window's next position.
-func (s *Stream) count(next store.Seq) uint64 {
+func (s *Stream) count(next window.Seq) uint64 {
 	if s.everything {
 		return uint64(next)
 	}
@@ -145,7 +146,7 @@ func (s *Stream) count(next store.Seq) uint64 {
 
 // countBefore returns the number of events in a filtered stream before position at, the end of the
 // published window: the dispatcher may be in a round, and have appended what comes after.
-func (s *Stream) countBefore(at store.Seq) uint64 {
+func (s *Stream) countBefore(at window.Seq) uint64 {
 	tail := s.tail.Load()
 	if tail.from < at {
 		return tail.count
@@ -167,7 +168,7 @@ const never = math.MaxUint64
 // after the members have been told of it. It returns the first later position for which
 // there will be something to drop, as far as is known; first or an earlier one if a member
 // needs what was to be dropped now.
-func (s *Stream) Forget(first store.Seq) (next store.Seq) {
+func (s *Stream) Forget(first window.Seq) (next window.Seq) {
 	next = never
 	if shared := s.shared.Load(); shared != nil {
 		if shared.to > first {
@@ -212,13 +213,13 @@ func (s *Stream) replaceTail() bool {
 // evaluate returns the matches among raw, the events at position at. It reuses the
 // result of another watch that has just evaluated the same events. Reads end at chunk
 // boundaries, so watches that catch up concurrently read the same slices.
-func (s *Stream) evaluate(at store.Seq, raw []store.Event) []store.Event {
-	to := at + store.Seq(len(raw))
+func (s *Stream) evaluate(at window.Seq, raw []store.Event) []store.Event {
+	to := at + window.Seq(len(raw))
 	if m := s.shared.Load(); m != nil && m.from == at && m.to == to {
 		return m.events
 	}
 	events := ConvertBatch(s.schema, s.filter, raw)
-	if len(events) < max(len(raw), store.DefaultChunkSize)/4 {
+	if len(events) < max(len(raw), window.DefaultChunkSize)/4 {
 		events = slices.Clone(events) // or these few keep a whole chunk alive, with all its objects
 	}
 	s.shared.Store(&sharedScan{from: at, to: to, events: events})

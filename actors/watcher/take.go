@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // take returns the next events, or the reason that the watch ended. With neither,
@@ -133,7 +134,7 @@ func (w *Watch) read() (events []store.Event, rest func()) {
 }
 
 // readAt reads the cursor's next events of snap.
-func (w *Watch) readAt(snap *store.Snapshot) ([]store.Event, error) {
+func (w *Watch) readAt(snap *window.Snapshot) ([]store.Event, error) {
 	events, err := w.cur.read(w.stream, snap)
 	if w.gap != noGap {
 		events = w.markGap(events)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // oneRevision writes n new objects at one revision.
@@ -26,7 +27,7 @@ func (w *world) oneRevision(n int) {
 
 // wide is a world whose window holds everything.
 func wide(t *testing.T, labels string) *world {
-	return newWorld(t, filter(store.FilterOptions{Labels: labels}), store.WindowLimits{MaxEvents: 10_000})
+	return newWorld(t, filter(store.FilterOptions{Labels: labels}), window.Limits{MaxEvents: 10_000})
 }
 
 // A revision that goes on behind a chunk of the window, as storage with
@@ -187,7 +188,7 @@ func TestWatch_ThatCatchesUpInARoundLagsByThatRoundAlone(t *testing.T) {
 
 // A watch that resumes from before its stream may have kept more than the stream has.
 func TestWatch_LagsByWhatItHasKeptFromBeforeItsStream(t *testing.T) {
-	w := newWorld(t, filter(store.FilterOptions{Labels: "a=1"}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	w := newWorld(t, filter(store.FilterOptions{Labels: "a=1"}), window.Limits{MaxEvents: 4, ChunkSize: 1})
 	w.rounds(3, "emit x a=1")
 	w.stream = watcher.NewStream(schema, w.stream.Filter(), w.feed.Load().Window.Next())
 	watch := w.watch(watcher.Options{Buffer: 3}, watcher.Start{})
@@ -297,7 +298,7 @@ func TestWatch_RevisionFollowsWhatAChannelDelivers(t *testing.T) {
 
 // lagging returns a watch over a window of four events. It has caught up.
 func lagging(t *testing.T, labels string, o watcher.Options) (*world, *watcher.Watch) {
-	w := newWorld(t, filter(store.FilterOptions{Labels: labels}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+	w := newWorld(t, filter(store.FilterOptions{Labels: labels}), window.Limits{MaxEvents: 4, ChunkSize: 1})
 	watch := w.watch(o, w.now())
 	_, err := watch.Next(t.Context())
 	require.ErrorIs(t, err, errIdle)
@@ -355,7 +356,7 @@ func TestWatch_OverrunByWhatIsNotForIt(t *testing.T) {
 
 func TestWatch_PendingNeitherReadsNorLags(t *testing.T) {
 	for _, labels := range []string{"", "a=1"} {
-		w := newWorld(t, filter(store.FilterOptions{Labels: labels}), store.WindowLimits{MaxEvents: 4, ChunkSize: 1})
+		w := newWorld(t, filter(store.FilterOptions{Labels: labels}), window.Limits{MaxEvents: 4, ChunkSize: 1})
 		watch := w.watch(watcher.Options{Buffer: 1}, watcher.Start{Pending: 20})
 		w.rounds(19, "emit x a=1")
 		require.False(t, watch.Member().ExceedsBuffer(w.feed.Load().Window.Next()))
@@ -374,11 +375,11 @@ func TestWatch_PendingNeitherReadsNorLags(t *testing.T) {
 // What is kept is shared: with the window and with all that lag as far.
 func TestWatch_KeepingCostsNoCopies(t *testing.T) {
 	const watches, rounds = 50, 400
-	w := newWorld(t, nil, store.WindowLimits{MaxEvents: 64, ChunkSize: 16})
+	w := newWorld(t, nil, window.Limits{MaxEvents: 64, ChunkSize: 16})
 	for range watches {
 		w.watch(watcher.Options{Buffer: 1_000_000}, w.now())
 	}
-	var snaps []*store.Snapshot
+	var snaps []*window.Snapshot
 	for range rounds {
 		for range 16 {
 			w.write("emit x")

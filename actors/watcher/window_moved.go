@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // WindowStatus is the status of a watch when the window moves on.
@@ -25,7 +26,7 @@ const (
 // those are all, it continues after them. Otherwise a Conflate watch keeps the state
 // after them, to be conflated from, and any other watch ends after them with
 // ErrExpired; WindowMoved then returns Expired, once.
-func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
+func (m *Member) WindowMoved(prev, next *window.Snapshot) WindowStatus {
 	w := m.watch()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +64,7 @@ func (m *Member) WindowMoved(prev, next *store.Snapshot) WindowStatus {
 
 // keepInHand keeps what the consumer has in hand when that leaves with prev. It looks for that
 // once for each time that the consumer takes events.
-func (w *Watch) keepInHand(prev, next *store.Snapshot) {
+func (w *Watch) keepInHand(prev, next *window.Snapshot) {
 	resume := store.Revision(w.resume.Load())
 	if resume >= w.cur.rev || resume >= next.Window.Floor() || w.flags.has(emptyHanded) {
 		return
@@ -79,7 +80,7 @@ func (w *Watch) keepInHand(prev, next *store.Snapshot) {
 // watch's buffer, and reports whether these are all. The cursor is then after the
 // last of them. Events appended and trimmed between prev and the next window are not
 // available.
-func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
+func (w *Watch) keep(b *backlog, prev *window.Snapshot) (complete bool) {
 	for w.cur.pos < b.first {
 		events, err := w.cur.readWindow(w.stream, prev)
 		if err == errUnfinished {
@@ -100,7 +101,7 @@ func (w *Watch) keep(b *backlog, prev *store.Snapshot) (complete bool) {
 
 // keepPart keeps as many of the events as there is room for, in whole revisions, and
 // moves the cursor back to the end of these.
-func (w *Watch) keepPart(b *backlog, events []store.Event, room int, prev *store.Snapshot) {
+func (w *Watch) keepPart(b *backlog, events []store.Event, room int, prev *window.Snapshot) {
 	n := wholeRevisions(events, room)
 	if n > room {
 		n = 0
@@ -111,7 +112,7 @@ func (w *Watch) keepPart(b *backlog, events []store.Event, room int, prev *store
 }
 
 // conflateFrom prepares a Conflate watch to be conflated from the end of its backlog.
-func (w *Watch) conflateFrom(b *backlog, prev *store.Snapshot) bool {
+func (w *Watch) conflateFrom(b *backlog, prev *window.Snapshot) bool {
 	if w.policy != Conflate {
 		return false
 	}
@@ -122,7 +123,7 @@ func (w *Watch) conflateFrom(b *backlog, prev *store.Snapshot) bool {
 
 // expire has the watch end after its backlog. The error names the revision of the
 // last event in that or, if it is empty, the revision reached.
-func (w *Watch) expire(b *backlog, reached store.Revision, next *store.Snapshot) {
+func (w *Watch) expire(b *backlog, reached store.Revision, next *window.Snapshot) {
 	b.end = &store.ExpiredError{Requested: b.last(reached), Oldest: next.Window.Floor()}
 	w.cur.release()
 	w.cur.backlog = b

@@ -9,20 +9,21 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // counterLog is a cache of one key that is written again and again, as the
 // watchCache would publish it.
 type counterLog struct {
 	tree   *store.Tree
-	window *store.Window
+	window *window.Window
 	rev    store.Revision
 }
 
 func newCounterLog(events int) *counterLog {
 	h := &counterLog{
 		tree:   store.NewTree(),
-		window: store.NewWindow(store.WindowLimits{MaxEvents: events, ChunkSize: 1}, nil),
+		window: window.New(window.Limits{MaxEvents: events, ChunkSize: 1}, nil),
 		rev:    1,
 	}
 	h.window.Reset(h.rev)
@@ -30,7 +31,7 @@ func newCounterLog(events int) *counterLog {
 }
 
 // write writes n times and returns the snapshot after that.
-func (h *counterLog) write(n int) *store.Snapshot {
+func (h *counterLog) write(n int) *window.Snapshot {
 	at := time.Unix(0, 0)
 	for range n {
 		h.rev++
@@ -44,18 +45,18 @@ func (h *counterLog) write(n int) *store.Snapshot {
 		h.tree.Put(o)
 	}
 	h.window.Trim(at)
-	return &store.Snapshot{Revision: h.rev, Generation: 1, Base: h.tree.View(), Window: h.window.View(), At: at}
+	return &window.Snapshot{Revision: h.rev, Generation: 1, Base: h.tree.View(), Window: h.window.View(), At: at}
 }
 
 // follow returns a watch of everything that begins at the end of snap.
-func follow(feed *watcher.Feed, snap *store.Snapshot, policy watcher.Policy) *watcher.Watch {
+func follow(feed *watcher.Feed, snap *window.Snapshot, policy watcher.Policy) *watcher.Watch {
 	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 1})
 	w.Member().Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: snap.Window.Next(), After: snap.Revision})
 	return w
 }
 
 // followStream returns a watch of one key that follows its stream from the end of snap on.
-func followStream(t *testing.T, feed *watcher.Feed, snap *store.Snapshot, opts watcher.Options) (*watcher.Stream, *watcher.Watch) {
+func followStream(t *testing.T, feed *watcher.Feed, snap *window.Snapshot, opts watcher.Options) (*watcher.Stream, *watcher.Watch) {
 	t.Helper()
 	filter, err := store.NewFilter(columns, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
@@ -70,7 +71,7 @@ func followStream(t *testing.T, feed *watcher.Feed, snap *store.Snapshot, opts w
 }
 
 // round writes n times and appends that to the stream, as a round of the dispatcher does.
-func (h *counterLog) round(t *testing.T, stream *watcher.Stream, from *store.Snapshot, n int) *store.Snapshot {
+func (h *counterLog) round(t *testing.T, stream *watcher.Stream, from *window.Snapshot, n int) *window.Snapshot {
 	t.Helper()
 	to := h.write(n)
 	var all []store.Event

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 var errIdle = errors.New("nothing to read")
@@ -20,10 +21,10 @@ type world struct {
 	t       require.TestingT
 	history *history
 	tree    *store.Tree
-	window  *store.Window
+	window  *window.Window
 	stream  *watcher.Stream
 	feed    watcher.Feed
-	written *store.Snapshot
+	written *window.Snapshot
 	log     []store.Event
 	pending map[*watcher.Member]store.Revision
 	failed  bool
@@ -31,10 +32,10 @@ type world struct {
 	lapped bool
 }
 
-func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimits) *world {
+func newWorld(t require.TestingT, filter *store.Filter, limits window.Limits) *world {
 	w := &world{
 		t: t, history: newHistory(t), tree: store.NewTree(),
-		window:  store.NewWindow(limits, func(*store.Object) int { return 1 }),
+		window:  window.New(limits, func(*store.Object) int { return 1 }),
 		stream:  watcher.NewStream(schema, filter, 0),
 		pending: map[*watcher.Member]store.Revision{},
 	}
@@ -46,9 +47,9 @@ func newWorld(t require.TestingT, filter *store.Filter, limits store.WindowLimit
 	return w
 }
 
-func (w *world) snapshot() *store.Snapshot {
+func (w *world) snapshot() *window.Snapshot {
 	v := w.window.View()
-	return &store.Snapshot{Revision: v.Revision(), Generation: 1, Base: w.tree.View(), Window: v, At: at(v.Revision())}
+	return &window.Snapshot{Revision: v.Revision(), Generation: 1, Base: w.tree.View(), Window: v, At: at(v.Revision())}
 }
 
 // write appends one change; see [history.write]. Watches see it after a round.
@@ -89,7 +90,7 @@ func (w *world) roundDuring(during func()) {
 }
 
 // arrive has the pending watches begin whose revision comes with next.
-func (w *world) arrive(next *store.Snapshot) {
+func (w *world) arrive(next *window.Snapshot) {
 	for m, from := range w.pending {
 		if from > next.Revision {
 			continue
@@ -108,7 +109,7 @@ func (w *world) halfRound() {
 	w.failed = true
 }
 
-func (w *world) evaluate(prev, next *store.Snapshot) {
+func (w *world) evaluate(prev, next *window.Snapshot) {
 	from, to := prev.Window.Next(), next.Window.Next()
 	var events []store.Event
 	for at := from; at < to; {
@@ -118,7 +119,7 @@ func (w *world) evaluate(prev, next *store.Snapshot) {
 			break
 		}
 		events = append(events, watcher.ConvertBatch(schema, w.stream.Filter(), raw)...)
-		at += store.Seq(len(raw))
+		at += window.Seq(len(raw))
 	}
 	switch {
 	case w.failed && !w.stream.Everything():

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 type storeSalvageCommand struct {
@@ -110,7 +111,7 @@ func (c *storeSalvageCommand) remove(ctx context.Context, lost map[string]map[st
 func rawConfig() bolt.Config {
 	return bolt.Config{
 		Schema: rawSchema(), Codec: rawCodec{}, OnUndecodable: bolt.Keep,
-		Retain: store.WindowLimits{MinEvents: math.MaxInt, MaxEvents: math.MaxInt},
+		Retain: window.Limits{MinEvents: math.MaxInt, MaxEvents: math.MaxInt},
 	}
 }
 

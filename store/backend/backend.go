@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // ListerWatcher is what a Reflector needs: the state at a revision, and the
@@ -171,7 +172,7 @@ type PutOptions struct {
 // size.
 type Historian interface {
 	// History returns the changes that reads and watches can still go back to.
-	History() store.WindowView
+	History() window.View
 }
 
 // # Sharing the state with a cache

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -48,7 +49,7 @@ type Backend struct {
 	recent *store.Object
 	// undecodable are the objects whose values New could not decode. It does not change.
 	undecodable undecodables
-	window      *store.Window
+	window      *window.Window
 	floor       store.Revision // history before it is discarded; zero if none is
 	first       store.Revision // where history begins if floor is zero
 	history     history
@@ -59,7 +60,7 @@ type Backend struct {
 	indexes     pastIndexes  // of the past states listed last, at first of the oldest
 	forget      expiry.Alarm // of indexes
 	// size is the bytes of the object that the event being appended to the window
-	// replaces or deletes. The window reads it through the function given to NewWindow.
+	// replaces or deletes. The window reads it through the function given to window.New.
 	size int
 }
 
@@ -113,7 +114,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 		history:  newHistory(cfg.Retain),
 	}
 	b.stage.objects = map[string]*store.Object{}
-	b.window = store.NewWindow(hotLimits, func(*store.Object) int { return b.size })
+	b.window = window.New(hotLimits, func(*store.Object) int { return b.size })
 	b.expire = expiry.NewAlarm(b.clock, b.deleteExpired)
 	b.trim = expiry.NewAlarm(b.clock, b.trimByAge)
 	b.forget = expiry.NewAlarm(b.clock, b.forgetIndexes)

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -105,7 +106,7 @@ func TestNew_ContainsAPanicOfTheClock(t *testing.T) {
 // ages it again.
 func TestClock_ThatJumpsKeepsHistoryForAWhile(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MinEvents: 400, MaxEvents: 1000, MinAge: time.Minute}
+		f.cfg.Retain = window.Limits{MinEvents: 400, MaxEvents: 1000, MinAge: time.Minute}
 	})
 	f.clock.Jump(time.Hour)
 	f.put("a", "ahead")

@@ -18,6 +18,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -72,7 +73,7 @@ func TestWatch_ReadsOnFromTheFileBehindWritesThatOvertakeIt(t *testing.T) {
 // History is discarded on the disk a moment before readers know: its records may be deleted by then.
 // A watch that reads the file meanwhile ends, and does not skip what is missing.
 func TestWatch_BehindMemorySkipsNothingThatIsBeingDiscarded(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	f, disk := newFaulty(t)
 	others, err := bolt.New(f.file, "others", f.cfg)
 	require.NoError(t, err)
@@ -126,7 +127,7 @@ func TestWatch_BehindMemorySkipsNothingThatIsBeingDiscarded(t *testing.T) {
 // A slow watch that reads the file keeps a bounded part of what it has read, however large
 // the values are.
 func TestWatch_BehindMemoryHoldsLittleOfLargeValues(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	defer bolt.SetColdRun(8)()
 	const events, size = 160, 8 << 10
 	defer bolt.SetMaxRecentBytes(16 * size)()
@@ -160,7 +161,7 @@ func TestWatch_BehindMemoryHoldsLittleOfLargeValues(t *testing.T) {
 
 // A codec that ends its goroutine ends the watch that reads ahead in it.
 func TestWatch_CodecThatEndsItsGoroutineEndsTheWatch(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 10, ChunkSize: 5})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 10, ChunkSize: 5})()
 	f := newFixture(t)
 	from := f.revision()
 	f.put("a", "text 0")
@@ -176,7 +177,7 @@ func TestWatch_CodecThatEndsItsGoroutineEndsTheWatch(t *testing.T) {
 // A run of records whose own values are small, or that have none, ends early if the states
 // before them are large.
 func TestWatch_BehindMemoryReadsFewLargeStatesAtOnce(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	const objects, size = 32, 8 << 10
 	defer bolt.SetColdBytes(4 * size)()
 	f := newFixture(t)
@@ -202,7 +203,7 @@ func TestWatch_BehindMemoryReadsFewLargeStatesAtOnce(t *testing.T) {
 // A watch that takes one event at a time has no more than two runs read ahead, even if these
 // are of few large values.
 func TestWatch_BehindMemoryReadsAheadLittleOfLargeValues(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	const events, size, run = 100, 8 << 10, 4
 	defer bolt.SetColdBytes(run * size)()
 	var decoded atomic.Int64
@@ -228,7 +229,7 @@ func TestWatch_BehindMemoryReadsAheadLittleOfLargeValues(t *testing.T) {
 // A panic in the schema ends the watch that reads ahead, and is not taken for damage of the
 // file.
 func TestWatch_SchemaThatPanicsEndsTheWatch(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	defer bolt.SetColdRun(8)()
 	var failing atomic.Bool
 	f := newFixture(t, func(f *fixture) {
@@ -261,7 +262,7 @@ func TestWatch_SchemaThatPanicsEndsTheWatch(t *testing.T) {
 // A batch with the state has each event with the state before it, also for a watch that knows
 // that, and that has read events ahead without.
 func TestWatch_StateComesWithWholeEvents(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 4, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 4, ChunkSize: 2})()
 	const run, events = 8, 14
 	defer bolt.SetColdRun(run)()
 	f := newFixture(t)
@@ -312,7 +313,7 @@ func TestWatch_EndsBeforeAValueThatCannotBeDecoded(t *testing.T) {
 
 // What was compacted is not held in memory either.
 func TestCompact_ReleasesWhatIsInMemory(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 100, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 100, ChunkSize: 2})()
 	f := newFixture(t)
 	first := weak.Make(f.put("a", "first"))
 	last := f.flicker("a", 10)
@@ -326,7 +327,7 @@ func TestCompact_ReleasesWhatIsInMemory(t *testing.T) {
 
 // What has come of age is not held in memory, though the state of that time was read.
 func TestIdle_ReleasesWhatIsOld(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 100, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 100, ChunkSize: 2})()
 	f := newFixture(t)
 	first := weak.Make(f.put("a", "first"))
 	f.flicker("a", 10)
@@ -338,7 +339,7 @@ func TestIdle_ReleasesWhatIsOld(t *testing.T) {
 
 // Memory keeps no more bytes of history than its limit, whatever the changes are.
 func TestHistory_ReleasesWhatIsTooManyBytes(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Hour, MaxEvents: 1000, MaxBytes: 100_000, ChunkSize: 2})()
+	defer bolt.SetHotLimits(window.Limits{MinAge: time.Hour, MaxEvents: 1000, MaxBytes: 100_000, ChunkSize: 2})()
 	text := strings.Repeat("x", 10_000)
 	expiring := func(f *fixture) {
 		for i := range 40 {

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -61,7 +62,7 @@ func TestDecode_ManyObjectsKeepTheirPlaces(t *testing.T) {
 	between := f.crowd(1500)
 	newest := f.list(backend.ListOptions{})
 	require.Len(t, newest, 1350)
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	f.reopen(0)
 	require.Equal(t, newest, f.list(backend.ListOptions{}))
 
@@ -80,7 +81,7 @@ func TestDecode_NamesTheFirstOfMany(t *testing.T) {
 	between := f.crowd(1500)
 	f.close()
 	f.cfg.Codec, f.cfg.OnUndecodable = forgetful{}, bolt.Keep
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	f.open()
 	_, err := f.List(f.ctx, backend.ListOptions{Revision: between})
 	var named []string
@@ -115,7 +116,7 @@ func TestDecode_CodecThatEndsItsGoroutineIsAnError(t *testing.T) {
 	_, err := f.tryOpen()
 	require.ErrorIs(t, err, usercode.ErrGoexit, "the newest state")
 	f.cfg.Codec = fatal{"text 0"}
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	f.open()
 	_, err = f.List(f.ctx, backend.ListOptions{Revision: between})
 	require.ErrorIs(t, err, usercode.ErrGoexit, "a past state")

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 type pod struct {
@@ -140,7 +141,7 @@ func TestEngine_SharesItsFileWithAnother(t *testing.T) {
 	require.NoError(t, err)
 	open := func(name string) (e *engine.Engine[pod], stop func() error) {
 		cfg := podsConfig()
-		b, err := bolt.New(f, name, bolt.Config{Schema: cfg.Schema(), FirstRevision: 1, Retain: store.WindowLimits{MinEvents: 300, MaxEvents: 400}})
+		b, err := bolt.New(f, name, bolt.Config{Schema: cfg.Schema(), FirstRevision: 1, Retain: window.Limits{MinEvents: 300, MaxEvents: 400}})
 		require.NoError(t, err)
 		cfg.Backend = b
 		e, err = engine.New(cfg)

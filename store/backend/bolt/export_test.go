@@ -1,9 +1,9 @@
 package bolt
 
 import (
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // OpenOver is Open with something between the file and the journal.
@@ -20,7 +20,7 @@ func (f *File) Settle() { f.upkeep.done.Wait() }
 
 // SetHotLimits bounds what is held in memory of the history, until restore is
 // called.
-func SetHotLimits(l store.WindowLimits) (restore func()) {
+func SetHotLimits(l window.Limits) (restore func()) {
 	old := hotLimits
 	hotLimits = l
 	return func() { hotLimits = old }

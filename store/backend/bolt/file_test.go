@@ -19,6 +19,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -37,7 +38,7 @@ func TestOpen_SaysWhatIsWrongWithOptions(t *testing.T) {
 		"no":     {},
 		"policy": {Schema: good.Schema, OnUndecodable: 7},
 		"first":  {Schema: good.Schema, FirstRevision: 1 << 63},
-		"retain": {Schema: good.Schema, Retain: store.WindowLimits{MinAge: -1}},
+		"retain": {Schema: good.Schema, Retain: window.Limits{MinAge: -1}},
 	} {
 		_, err := bolt.New(f, name, cfg)
 		var option *usercode.ConfigError
@@ -177,7 +178,7 @@ func TestNew_FindsABrokenChain(t *testing.T) {
 // History, and with it the file, stays within its bounds however much is written.
 func TestRetain_BoundsHistoryAndFile(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MinEvents: 300, MaxEvents: 2000}
+		f.cfg.Retain = window.Limits{MinEvents: 300, MaxEvents: 2000}
 	})
 	f.put("stays", "x")
 	text := string(bytes.Repeat([]byte{'x'}, 300))
@@ -241,10 +242,10 @@ func TestIdle_NeedsNoTimer(t *testing.T) {
 
 // Old history goes in steps, so that some stays which is old enough.
 func TestIdle_NeedsFewTimersWhateverTheAgeIs(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Minute, MaxEvents: 10})()
+	defer bolt.SetHotLimits(window.Limits{MinAge: time.Minute, MaxEvents: 10})()
 	f := newFixture(t, func(f *fixture) {
 		f.opts.Clock = &clocktest.Counting{Virtual: f.clock}
-		f.cfg.Retain = store.WindowLimits{MinEvents: 10, MinAge: time.Millisecond}
+		f.cfg.Retain = window.Limits{MinEvents: 10, MinAge: time.Millisecond}
 	})
 	timers := &f.opts.Clock.(*clocktest.Counting).Timers
 	for _, n := range []int{100, 1000} {
@@ -262,9 +263,9 @@ func TestIdle_NeedsFewTimersWhateverTheAgeIs(t *testing.T) {
 
 // History that is too young when the timer fires is discarded later, even if nothing more is written.
 func TestIdle_DiscardsAllThatComesOfAge(t *testing.T) {
-	defer bolt.SetHotLimits(store.WindowLimits{MinAge: time.Minute, MaxEvents: 10})()
+	defer bolt.SetHotLimits(window.Limits{MinAge: time.Minute, MaxEvents: 10})()
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MinEvents: 10, MinAge: time.Hour}
+		f.cfg.Retain = window.Limits{MinEvents: 10, MinAge: time.Hour}
 	})
 	f.clock.Advance(30 * time.Minute)
 	f.emitMany(900, "x")
@@ -280,7 +281,7 @@ func TestIdle_DiscardsAllThatComesOfAge(t *testing.T) {
 // too much, in steps of a sixteenth.
 func TestRetain_HoldsNoMoreBytesThanItMay(t *testing.T) {
 	const size, most = 16 << 10, 512 << 10
-	f := newFixture(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 10, MaxBytes: most} })
+	f := newFixture(t, func(f *fixture) { f.cfg.Retain = window.Limits{MinEvents: 10, MaxBytes: most} })
 	begun, text := f.revision(), strings.Repeat("x", size)
 	for range 100 {
 		f.emit("a", text)

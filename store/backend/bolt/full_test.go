@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // leastMaxBytes is the least that Options.MaxBytes may be on this system.
@@ -29,7 +30,7 @@ func scaled(n int) int { return n * os.Getpagesize() / (4 << 10) }
 func TestWrite_GivesUpHistoryForSpace(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
 		f.opts.MaxBytes = 2 * leastMaxBytes
-		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
+		f.cfg.Retain = window.Limits{MinEvents: 20}
 	})
 	text := strings.Repeat("x", scaled(5000))
 	for range 600 { // three times what fits
@@ -75,7 +76,7 @@ func TestWrite_GivesUpHistoryThatIsSpreadOverTheFile(t *testing.T) {
 	const objects = 180 // four fifths of what fits
 	f := newFixture(t, func(f *fixture) {
 		f.opts.MaxBytes = leastMaxBytes
-		f.cfg.Retain = store.WindowLimits{MinEvents: 10}
+		f.cfg.Retain = window.Limits{MinEvents: 10}
 	})
 	text, random := strings.Repeat("x", scaled(1000)), rand.New(rand.NewPCG(1, 2))
 	for i := range objects {
@@ -140,7 +141,7 @@ func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 	t.Cleanup(bolt.SetFullTrims(8, 2)) // once the file is closed
 	f := newFixture(t, func(f *fixture) {
 		f.opts.MaxBytes = 2 * leastMaxBytes
-		f.cfg.Retain = store.WindowLimits{MinEvents: 20}
+		f.cfg.Retain = window.Limits{MinEvents: 20}
 	})
 	f.file.StopUpkeep()
 	text := strings.Repeat("x", scaled(5000))
@@ -164,7 +165,7 @@ func TestWrite_WaitsForFewDeletionsOfHistory(t *testing.T) {
 // A write that needs space deletes only some of the discarded history. Upkeep deletes the rest.
 func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
 	t.Cleanup(bolt.SetFullTrims(8, 2)) // once the file is closed
-	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = window.Limits{MinEvents: 20} })
 	f.flicker("a", 80)
 	disk.Add(journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}})
 	f.put("a", "x")
@@ -178,7 +179,7 @@ func TestWrite_LeavesHistoryToUpkeep(t *testing.T) {
 // If the disk is too full to delete more, a write is tried again in the space that was freed until then.
 func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
 	t.Cleanup(bolt.SetFullTrims(8, 5)) // once the file is closed
-	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = window.Limits{MinEvents: 20} })
 	last := f.flicker("a", 80)
 	full := journaltest.Fault{Err: &bolt.FullError{Path: f.path, Cause: syscall.ENOSPC}}
 	disk.Add(full, journaltest.Fault{}, journaltest.Fault{}, full) // the write, the floor, and two deletions
@@ -188,7 +189,7 @@ func TestWrite_TakesTheSpaceOfTheFirstDeletion(t *testing.T) {
 
 // If one type has no history to spare, that of another makes space.
 func TestWrite_TakesTheSpaceOfAnyType(t *testing.T) {
-	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MinEvents: 20} })
+	f, disk := newFaulty(t, func(f *fixture) { f.cfg.Retain = window.Limits{MinEvents: 20} })
 	f.flicker("a", 80)
 	for _, name := range []string{"before", "other"} { // by their names, before items and after
 		more, err := bolt.New(f.file, name, f.cfg)
@@ -340,7 +341,7 @@ func TestCompact_SucceedsBesideAWriteThatFindsNoSpace(t *testing.T) {
 func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
 		f.opts.MaxBytes = 2 * leastMaxBytes
-		f.cfg.Retain = store.WindowLimits{MaxBytes: int64(scaled(256 << 10))}
+		f.cfg.Retain = window.Limits{MaxBytes: int64(scaled(256 << 10))}
 	})
 	text := strings.Repeat("x", scaled(5000))
 	for range 600 {
@@ -357,7 +358,7 @@ func TestRetain_BytesAloneBoundHistory(t *testing.T) {
 
 // MaxEvents needs no other limit.
 func TestRetain_EventsAloneBoundHistory(t *testing.T) {
-	f := newFixture(t, func(f *fixture) { f.cfg.Retain = store.WindowLimits{MaxEvents: 500} })
+	f := newFixture(t, func(f *fixture) { f.cfg.Retain = window.Limits{MaxEvents: 500} })
 	for range 8 {
 		f.emitMany(250, "x")
 		f.file.Settle()
@@ -370,7 +371,7 @@ func TestRetain_EventsAloneBoundHistory(t *testing.T) {
 // MinEvents stay, even if they have more than MaxBytes.
 func TestRetain_KeepsMinEventsBeyondMaxBytes(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MinEvents: 300, MaxBytes: 64 << 10}
+		f.cfg.Retain = window.Limits{MinEvents: 300, MaxBytes: 64 << 10}
 	})
 	text := strings.Repeat("x", 1000)
 	for range 8 {

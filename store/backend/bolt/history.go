@@ -4,13 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // history records the size and age of the history in steps of markEvery revisions, which
 // is enough to decide how much of it to discard.
 type history struct {
-	limits store.WindowLimits
+	limits window.Limits
 	// aged is how many of the newest events stay whatever their age. Those beyond
 	// limits.MinEvents go if they are too many bytes, or if there is no space.
 	aged int
@@ -30,7 +30,7 @@ type mark struct {
 }
 
 // newHistory returns a history with the limits that [Config.withDefaults] has filled in.
-func newHistory(limits store.WindowLimits) history {
+func newHistory(limits window.Limits) history {
 	aged := limits.MinEvents
 	if aged == 0 {
 		aged = min(DefaultMinEvents, limits.MaxEvents)

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // gate is a codec whose first Decode waits.
@@ -73,7 +74,7 @@ func TestNew_KeepsNoSpaceFromOthersWhileItDecodes(t *testing.T) {
 	for _, compacted := range []bool{true, false} {
 		f := newFixture(t, func(f *fixture) {
 			f.opts.MaxBytes = leastMaxBytes
-			f.cfg.Retain = store.WindowLimits{MinEvents: 1}
+			f.cfg.Retain = window.Limits{MinEvents: 1}
 		})
 		a := f.put("a", "1")
 		if compacted {
@@ -183,7 +184,7 @@ func TestNew_LeavesOutWhatFailedToBeSynced(t *testing.T) {
 // Objects whose records are far apart are a base, and no history.
 func TestNew_CountsHistoryAlone(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MaxBytes: 1, MinEvents: 1} // a step for each record
+		f.cfg.Retain = window.Limits{MaxBytes: 1, MinEvents: 1} // a step for each record
 	})
 	for i := range 100 {
 		f.put(fmt.Sprint("k", i), "1")
@@ -205,7 +206,7 @@ func TestNew_IsNotDisturbedByUpkeep(t *testing.T) {
 	o, err := other.Put(f.ctx, draft("o", "1"), nil, backend.PutOptions{})
 	require.NoError(t, err)
 	cfg := f.cfg
-	cfg.Retain = store.WindowLimits{MinEvents: 1000, MaxEvents: 1000, MaxBytes: 1}
+	cfg.Retain = window.Limits{MinEvents: 1000, MaxEvents: 1000, MaxBytes: 1}
 	b, err := f.duringNew(cfg, func() {
 		require.NoError(t, other.Compact(f.ctx, o.Revision))
 		f.file.Settle()

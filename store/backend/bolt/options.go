@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/codec"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -122,7 +123,7 @@ type Config struct {
 	Sealer codec.Sealer
 	// Retain bounds the history that watches can resume from and exact reads can read.
 	// It is kept in the file, over restarts. Zero fields mean [DefaultMinEvents],
-	// [DefaultMinAge], [DefaultMaxEvents] and [store.DefaultMaxBytes]. MinEvents is kept
+	// [DefaultMinAge], [DefaultMaxEvents] and [window.DefaultMaxBytes]. MinEvents is kept
 	// even beyond MaxBytes, and if the file has no space for a write. With MaxBytes and
 	// without MinEvents, the newest [DefaultMinEvents] stay as far as those two allow.
 	// ChunkSize is not used.
@@ -131,7 +132,7 @@ type Config struct {
 	// the wall clock, unless the times of Options.Clock have no monotonic reading. With such
 	// a clock history from before a jump ahead is older by that. After a jump back history
 	// stays, up to MaxEvents and MaxBytes, until the clock is where it was.
-	Retain store.WindowLimits
+	Retain window.Limits
 	// Indexes are those of the state, for caches that share it; see
 	// [backend.List].State. An engine with engine.Config.Index or IndexLabels shares it only
 	// if it has all of these; otherwise the engine keeps a state of its own beside it. The
@@ -191,11 +192,11 @@ func (c Config) withDefaults(now time.Time) Config {
 		r.MinAge = DefaultMinAge
 	}
 	if r.MaxBytes == 0 {
-		r.MaxBytes = store.DefaultMaxBytes
+		r.MaxBytes = window.DefaultMaxBytes
 	}
 	return c
 }
 
 // hotLimits bound the part of the history that is also in memory, which watches read
 // without using the file.
-var hotLimits = store.WindowLimits{MinAge: store.DefaultMinAge, MaxEvents: 16_384, MaxBytes: 32 << 20}
+var hotLimits = window.Limits{MinAge: window.DefaultMinAge, MaxEvents: 16_384, MaxBytes: 32 << 20}

@@ -20,6 +20,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journaltest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // minEvents is how much history a backend keeps on a full disk.
@@ -60,7 +61,7 @@ func newPlay(t judge, dir string, broken sabotage) *played {
 	p := &played{
 		judge: t, contents: newContents(1), ctx: context.Background(), path: filepath.Join(dir, "state.db"),
 		clock: clock.NewVirtual(time.Date(2024, time.April, 17, 12, 0, 0, 0, time.UTC)), broken: broken,
-		cfg: bolt.Config{Schema: backendtest.Schema(), FirstRevision: 1, Retain: store.WindowLimits{MinEvents: minEvents, MaxBytes: 4096}},
+		cfg: bolt.Config{Schema: backendtest.Schema(), FirstRevision: 1, Retain: window.Limits{MinEvents: minEvents, MaxBytes: 4096}},
 	}
 	p.open()
 	return p

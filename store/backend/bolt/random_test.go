@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // instruction is one step of a script. Its numbers choose among what there is when it is played, so
@@ -44,7 +44,7 @@ func TestBackend_AgreesWithAModel(t *testing.T) {
 // smallWindows makes short scripts reach what is in the file alone, and how that is read in
 // several runs.
 func smallWindows() (restore func()) {
-	hot := bolt.SetHotLimits(store.WindowLimits{MaxEvents: 8, ChunkSize: 2})
+	hot := bolt.SetHotLimits(window.Limits{MaxEvents: 8, ChunkSize: 2})
 	cold := bolt.SetColdRun(4)
 	return func() {
 		hot()

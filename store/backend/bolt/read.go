@@ -6,11 +6,12 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // snapshot is what can be read at one revision without the file.
 type snapshot struct {
-	store.Snapshot
+	window.Snapshot
 	oldest      store.Revision // that can be read and watched from
 	undecodable undecodables
 }
@@ -43,7 +44,7 @@ func (b *Backend) snapshot() (*snapshot, error) {
 		return nil, store.ErrClosed
 	}
 	s := &snapshot{
-		Snapshot:    store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()},
+		Snapshot:    window.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()},
 		oldest:      b.oldest(),
 		undecodable: b.undecodable,
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // story makes random changes of some objects and returns what a watch from before
@@ -188,7 +189,7 @@ func TestRestart_ListsEveryRevision(t *testing.T) {
 // A watch from before the restart meets what is written while it catches up.
 func TestRestart_SplicesThePastToThePresent(t *testing.T) {
 	f := newFixture(t)
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	told, _ := f.story(3, 100)
 	f.reopen(0)
 	late := f.watch(1, "")
@@ -297,7 +298,7 @@ func TestRestart_LivesWithAClockThatGoesBack(t *testing.T) {
 // start, and later no more than the limits say.
 func TestRestart_DoesNotAgeHistory(t *testing.T) {
 	f := newFixture(t, func(f *fixture) {
-		f.cfg.Retain = store.WindowLimits{MinEvents: 400, MinAge: time.Minute}
+		f.cfg.Retain = window.Limits{MinEvents: 400, MinAge: time.Minute}
 	})
 	f.flicker("a", 1000)
 	f.reopen(30 * 24 * time.Hour)

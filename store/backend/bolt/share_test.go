@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestShare_ListGivesTheStateItself(t *testing.T) {
@@ -27,7 +28,7 @@ func TestShare_ListGivesTheStateItself(t *testing.T) {
 func TestShare_NewestEventsComeWithTheState(t *testing.T) {
 	f := newFixture(t)
 	f.story(1, 300)
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	for _, reopened := range []bool{false, true} {
 		if reopened {
 			f.reopen(0)
@@ -70,7 +71,7 @@ func (f *fixture) requireShared(w *follower) {
 func TestShare_NoPrevIsReadBeforeTheStateComes(t *testing.T) {
 	f := newFixture(t)
 	f.story(1, 300)
-	defer bolt.SetHotLimits(store.WindowLimits{MaxEvents: 40, ChunkSize: 10})()
+	defer bolt.SetHotLimits(window.Limits{MaxEvents: 40, ChunkSize: 10})()
 	defer bolt.SetColdRun(16)()
 	f.reopen(0)
 	for limit := 1; limit <= 20; limit++ {

@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/place"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Watch starts a watch after opts.From, which may be from before the file was opened. A
@@ -121,7 +122,7 @@ func (w *watcher) readOn(limit int) (events []store.Event, more bool, err error)
 // historyFor returns the history in memory for w to read. If w has read all of it, w joins
 // the waiting watches; if what w reads next is not in memory any more, w becomes cold. It
 // takes the lock, unless w is sharing: then the caller holds it.
-func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
+func (b *Backend) historyFor(w *watcher) (history window.View, err error) {
 	if !w.sharing {
 		b.mu.Lock()
 		defer b.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -21,7 +22,7 @@ type Backend struct {
 	schema store.Schema
 	clock  clock.Clock
 	// retain bounds the history.
-	retain store.WindowLimits
+	retain window.Limits
 	// first is the revision of the storage when it was empty.
 	first store.Revision
 
@@ -40,7 +41,7 @@ type Backend struct {
 	// recent is the key that was read or written last: a write reads the object, or that
 	// there is none, before it writes it, and so searches only once.
 	recent    lookup
-	window    *store.Window
+	window    *window.Window
 	compacted store.Revision // by Compact; the window's floor may be higher
 	trimmed   store.Revision // the newest revision when history was last trimmed
 	waiting   waiting.List
@@ -89,7 +90,7 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		expiries: expiry.NewQueue(),
 		identity: sync.OnceValue(func() string { return "memory:" + rand.Text() }),
 	}
-	b.window = store.NewWindow(opts.Retain, func(*store.Object) int { return b.size })
+	b.window = window.New(opts.Retain, func(*store.Object) int { return b.size })
 	b.window.Reset(b.first)
 	b.expire = expiry.NewAlarm(opts.Clock, b.deleteExpired)
 	b.trim = expiry.NewAlarm(opts.Clock, b.trimHistory)

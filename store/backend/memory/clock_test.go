@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -26,7 +27,7 @@ func TestClock_ThatPanicsLeavesStorageWhole(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		virtual := clock.NewVirtual(began)
 		failing := &clocktest.Failing{Clock: virtual}
-		b, err := memory.New(lamps, memory.Options{Clock: failing, FirstRevision: 1, Retain: store.WindowLimits{MinEvents: 1000}})
+		b, err := memory.New(lamps, memory.Options{Clock: failing, FirstRevision: 1, Retain: window.Limits{MinEvents: 1000}})
 		require.NoError(t, err)
 		ctx := t.Context()
 		w, err := b.Watch(ctx, backend.WatchOptions{From: 1, Notify: nothing})

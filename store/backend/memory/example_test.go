@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // lamp is what is stored here: a header, and a value behind it.
@@ -70,7 +71,7 @@ func Example() {
 }
 
 func ExampleNew() {
-	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MaxEvents: -1}})
+	_, err := memory.New(lamps, memory.Options{Retain: window.Limits{MaxEvents: -1}})
 	fmt.Println(err)
 	// Output:
 	// invalid configuration: Options.Retain.MaxEvents is -1, which is negative; zero means 1048576

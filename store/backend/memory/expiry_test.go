@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestExpiry_IsInOrderOfTimeThenKey(t *testing.T) {
@@ -236,7 +237,7 @@ func TestExpiry_AClockThatEndsTheGoroutineOfCloseHoldsUpNoOther(t *testing.T) {
 // The write has been made, though its caller does not return. The next write sets the alarm, and notifies watches.
 func TestExpiry_SurvivesAClockThatEndsTheGoroutineOfAWrite(t *testing.T) {
 	leaving := &leavingClock{Virtual: clock.NewVirtual(began)}
-	b, err := memory.New(lamps, memory.Options{Clock: leaving, FirstRevision: 1, Retain: store.WindowLimits{MinAge: 24 * time.Hour}})
+	b, err := memory.New(lamps, memory.Options{Clock: leaving, FirstRevision: 1, Retain: window.Limits{MinAge: 24 * time.Hour}})
 	require.NoError(t, err)
 	f := &fixture{T: t, Backend: b, ctx: t.Context(), clock: leaving.Virtual}
 	first := f.put("a", nil, backend.PutOptions{TTL: time.Minute})

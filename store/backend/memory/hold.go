@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // A cache lists the state and then watches from the list's revision. In between, writers
@@ -18,7 +19,7 @@ import (
 //	                         └──▶ no watch for holdTime: dropped
 type hold struct {
 	revision store.Revision
-	at       store.Seq
+	at       window.Seq
 	until    time.Time
 }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // little is less history than the tests write.
-var little = memory.Options{Retain: store.WindowLimits{MaxEvents: 100, MinAge: time.Second}}
+var little = memory.Options{Retain: window.Limits{MaxEvents: 100, MinAge: time.Second}}
 
 // listShared lists as a cache does, and returns the revision.
 func (f *fixture) listShared(at store.Revision) store.Revision {

@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -20,11 +21,11 @@ type Options struct {
 	Clock clock.Clock
 	// Retain bounds the history that exact reads and watches can go back to. It is
 	// compacted when it is older than MinAge (zero means [DefaultRetainAge]), and before
-	// that when it outgrows the other bounds; see [store.WindowLimits] for their defaults.
+	// that when it outgrows the other bounds; see [window.Limits] for their defaults.
 	// Events that a watch with WatchOptions.State has not read stay, up to the defaults if
 	// these are more. So do, for 10 s, the events after each of the last eight lists with
 	// ListOptions.State, unless such a watch has begun from its revision or an earlier one.
-	Retain store.WindowLimits
+	Retain window.Limits
 	// Indexes are kept in the state, for caches that share it; see
 	// [backend.List].State. An engine with engine.Config.Index or IndexLabels shares it only
 	// if it has all of these; otherwise the engine keeps a state of its own beside it. The

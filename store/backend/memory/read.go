@@ -5,11 +5,12 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // snapshot is the state and history at one revision.
 type snapshot struct {
-	store.Snapshot
+	window.Snapshot
 	// oldest is the oldest revision that can be read.
 	oldest store.Revision
 }
@@ -33,7 +34,7 @@ func (b *Backend) snapshotLocked() (*snapshot, error) {
 	if s := b.latest.Load(); s != nil {
 		return s, nil
 	}
-	s := &snapshot{store.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, max(b.compactedTo(), b.first)}
+	s := &snapshot{window.Snapshot{Revision: b.revision, Base: b.tree.View(), Window: b.window.View()}, max(b.compactedTo(), b.first)}
 	b.latest.Store(s)
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Compact drops the history before rev. Errors: [*store.FutureError] if rev has not happened,
@@ -54,18 +55,18 @@ func (b *Backend) compactedTo() store.Revision {
 
 // History returns the changes that reads and watches can still go back to; none
 // once the backend is closed.
-func (b *Backend) History() store.WindowView {
+func (b *Backend) History() window.View {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return store.WindowView{}
+		return window.View{}
 	}
 	return b.window.View()
 }
 
 // unread returns the position up to which all watches that share the state have
 // read, including watches for which a list holds the history. The caller holds the lock.
-func (b *Backend) unread() store.Seq {
+func (b *Backend) unread() window.Seq {
 	at := b.window.Next()
 	for _, w := range b.sharing {
 		at = min(at, w.At)

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -59,7 +60,7 @@ func TestRetain_CompactsWhatIsWrittenBeforeTheAlarm(t *testing.T) {
 // What a watch has not read stays whatever its age is.
 func TestRetain_NeedsFewTimersForAWatchThatDoesNotRead(t *testing.T) {
 	c := &clocktest.Counting{Virtual: clock.NewVirtual(began)}
-	b, err := memory.New(lamps, memory.Options{Clock: c, Retain: store.WindowLimits{MinEvents: 10, MinAge: time.Millisecond}})
+	b, err := memory.New(lamps, memory.Options{Clock: c, Retain: window.Limits{MinEvents: 10, MinAge: time.Millisecond}})
 	require.NoError(t, err)
 	defer b.Close()
 	w, err := b.Watch(t.Context(), backend.WatchOptions{State: true, Notify: nothing})
@@ -76,7 +77,7 @@ func TestRetain_NeedsFewTimersForAWatchThatDoesNotRead(t *testing.T) {
 }
 
 func TestRetain_CompactsByNumber(t *testing.T) {
-	f := newFixture(t, memory.Options{Retain: store.WindowLimits{MaxEvents: 100}})
+	f := newFixture(t, memory.Options{Retain: window.Limits{MaxEvents: 100}})
 	lagging := f.watch(1, nothing)
 	last := f.flicker("a", 1000)
 	_, err := lagging.Next(1)
@@ -110,7 +111,7 @@ func TestCompaction_ListOfThePastSurvivesIt(t *testing.T) {
 }
 
 func TestRetain_InvalidLimitsNameTheField(t *testing.T) {
-	_, err := memory.New(lamps, memory.Options{Retain: store.WindowLimits{MinAge: -1}})
+	_, err := memory.New(lamps, memory.Options{Retain: window.Limits{MinAge: -1}})
 	var wrong *usercode.ConfigError
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, "Options.Retain.MinAge", wrong.Field)

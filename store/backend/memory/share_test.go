@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // share watches with the state, as a cache does.
@@ -114,7 +115,7 @@ func TestShare_WatchOfAPrefixIsLikeAnyOther(t *testing.T) {
 
 // What a cache has not taken over stays, beyond the limits: it is the only copy.
 func TestShare_WhatIsNotReadYetStays(t *testing.T) {
-	f := newFixture(t, memory.Options{Retain: store.WindowLimits{MaxEvents: 100, MinAge: time.Second}})
+	f := newFixture(t, memory.Options{Retain: window.Limits{MaxEvents: 100, MinAge: time.Second}})
 	w := f.share(1)
 	f.flicker("hall", 10_000)
 	f.clock.Advance(time.Hour)
@@ -138,10 +139,10 @@ func TestShare_WhatIsNotReadYetStays(t *testing.T) {
 func TestShare_WhatIsNotReadYetIsBounded(t *testing.T) {
 	schema := lamps
 	schema.Size = func(*store.Object) int { return 1 << 20 }
-	f := newFixtureOf(t, schema, memory.Options{Retain: store.WindowLimits{MaxEvents: 100}})
+	f := newFixtureOf(t, schema, memory.Options{Retain: window.Limits{MaxEvents: 100}})
 	w := f.share(1)
 	f.flicker("hall", 500)
-	require.LessOrEqual(t, f.History().Bytes(), int64(store.DefaultMaxBytes+store.DefaultMaxBytes/8))
+	require.LessOrEqual(t, f.History().Bytes(), int64(window.DefaultMaxBytes+window.DefaultMaxBytes/8))
 	_, err := w.Next(1)
 	require.ErrorIs(t, err, store.ErrExpired)
 }

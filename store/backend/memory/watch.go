@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/place"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Watch follows changes after opts.From. It costs one small allocation, and no
@@ -123,7 +124,7 @@ func (b *Backend) shareWith(w *watcher, limit int) (batch backend.Batch, err err
 
 // gather is read across chunks, so that the batch can have the state. Without a change of
 // the state to come, as in a bus, nothing is copied: the events are those of one chunk.
-func (w *watcher) gather(history store.WindowView, limit int) []store.Event {
+func (w *watcher) gather(history window.View, limit int) []store.Event {
 	ahead, change := min(limit, int(history.Next()-w.At)), w.backend.changed > w.Through
 	events := w.Read(history, limit)
 	if !change || len(events) == ahead {
@@ -138,14 +139,14 @@ func (w *watcher) gather(history store.WindowView, limit int) []store.Event {
 
 // historyFor returns the history for w to read. If w has read all of it, w joins
 // the waiting watches.
-func (b *Backend) historyFor(w *watcher) (history store.WindowView, err error) {
+func (b *Backend) historyFor(w *watcher) (history window.View, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.historyLocked(w)
 }
 
 // historyLocked is historyFor for callers that hold the lock.
-func (b *Backend) historyLocked(w *watcher) (history store.WindowView, err error) {
+func (b *Backend) historyLocked(w *watcher) (history window.View, err error) {
 	if b.closed {
 		return history, store.ErrClosed
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/internal/place"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // history returns a window with n events, of two kinds of keys in turn, from revision 1.
-func history(n int) store.WindowView {
-	w := store.NewWindow(store.WindowLimits{MaxEvents: 1000, ChunkSize: 8}, func(*store.Object) int { return 1 })
+func history(n int) window.View {
+	w := window.New(window.Limits{MaxEvents: 1000, ChunkSize: 8}, func(*store.Object) int { return 1 })
 	w.Reset(0)
 	for i := range n {
 		o := &store.Object{Key: fmt.Sprintf("%s/%d", []string{"even", "odd"}[i%2], i), Revision: store.Revision(i + 1)}
@@ -26,7 +27,7 @@ func history(n int) store.WindowView {
 }
 
 // readAll returns the revisions of all events from the beginning, in batches of up to limit.
-func readAll(t *testing.T, p *place.Place, view store.WindowView, limit int) (revisions []store.Revision) {
+func readAll(t *testing.T, p *place.Place, view window.View, limit int) (revisions []store.Revision) {
 	for p.At < view.Next() {
 		events := p.Read(view, limit)
 		require.LessOrEqual(t, len(events), limit)

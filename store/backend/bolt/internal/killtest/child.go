@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Child writes to the file at path until it is killed. It prints each acknowledged write
@@ -45,7 +46,7 @@ const typeName = "items"
 func config() bolt.Config {
 	return bolt.Config{
 		Schema: backendtest.Schema(), FirstRevision: 1,
-		Retain: store.WindowLimits{MinEvents: 4000, MaxEvents: 5000},
+		Retain: window.Limits{MinEvents: 4000, MaxEvents: 5000},
 	}
 }
 

@@ -1,22 +1,23 @@
-package store_test
+package window_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // filled returns a window with n events over 1,000 keys, and its tree.
-func filled(n int) (*store.Window, *store.Tree) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+func filled(n int) (*window.Window, *store.Tree) {
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	for i := range n {
 		put(w, tree, fmt.Sprintf("key/%03d", i%1000))
 	}
 	return w, tree
 }
 
-func BenchmarkWindowAppend(b *testing.B) {
+func BenchmarkAppend(b *testing.B) {
 	w, tree := filled(10_000)
 	o := tree.Get("key/000")
 	rev := w.View().Revision()
@@ -29,7 +30,7 @@ func BenchmarkWindowAppend(b *testing.B) {
 }
 
 // One event read at the end, as a watcher that keeps up does.
-func BenchmarkWindowReadNewest(b *testing.B) {
+func BenchmarkReadNewest(b *testing.B) {
 	w, _ := filled(100_000)
 	v := w.View()
 	b.ReportAllocs()
@@ -41,7 +42,7 @@ func BenchmarkWindowReadNewest(b *testing.B) {
 }
 
 // A watcher far behind reads all; the time is per event.
-func BenchmarkWindowReadAll(b *testing.B) {
+func BenchmarkReadAll(b *testing.B) {
 	w, _ := filled(100_000)
 	v := w.View()
 	at := v.First()
@@ -53,13 +54,13 @@ func BenchmarkWindowReadAll(b *testing.B) {
 			sum += ev.Revision
 		}
 		n += len(events)
-		if at += store.Seq(len(events)); at == v.Next() {
+		if at += window.Seq(len(events)); at == v.Next() {
 			at = v.First()
 		}
 	}
 }
 
-func BenchmarkWindowSeek(b *testing.B) {
+func BenchmarkSeek(b *testing.B) {
 	w, _ := filled(100_000)
 	v := w.View()
 	rev := store.Revision(0)

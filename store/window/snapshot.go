@@ -1,16 +1,18 @@
-package store
+package window
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // Snapshot is a cache's content at one revision: the state and the recent changes
 // that led to it. What it returns never changes, and it is safe for concurrent use.
 type Snapshot struct {
 	// Revision is the snapshot's: State returns the state at it, Window ends with it.
-	Revision Revision
+	Revision store.Revision
 	// Generation counts the times that the cache became ready: by its first list, and by what
 	// it received after each outage. Zero means never: State and Window are then empty, or a
 	// part of what storage had at the start.
@@ -25,17 +27,17 @@ type Snapshot struct {
 	// Window, which [Snapshot.State] applies, with its indexes. So a cache that nothing reads
 	// can publish each event without a new state, whose tree nodes the next write
 	// would have to copy.
-	Base      *TreeView
+	Base      *store.TreeView
 	Unapplied int32
 	// gets counts the calls of Get that looked through the unapplied events.
 	gets atomic.Int32
 	// Window has the recent changes.
-	Window WindowView
+	Window View
 	// At is when the snapshot was taken, by the cache's clock.
 	At time.Time
 
 	// made is the state, once it was asked for, if there are unapplied events.
-	made atomic.Pointer[TreeView]
+	made atomic.Pointer[store.TreeView]
 	// past are the states rebuilt from events that Window still has, and later snapshots'
 	// windows have not.
 	past atomic.Pointer[rebuiltStates]
@@ -48,14 +50,14 @@ const maxGets = 256
 // State returns the newest state of every object, with its indexes. The first call
 // applies the unapplied events: some microseconds and kilobytes each, for the tree nodes
 // on the way to its object. To read one object, call [Snapshot.Get].
-func (s *Snapshot) State() *TreeView {
+func (s *Snapshot) State() *store.TreeView {
 	if s.Unapplied == 0 {
 		return s.Base
 	}
 	if made := s.made.Load(); made != nil {
 		return made
 	}
-	tree := TreeOf(s.Base)
+	tree := store.TreeOf(s.Base)
 	if err := s.Window.roll(context.Background(), tree, s.base().at, s.Window.next); err != nil {
 		panic(err) // the publisher keeps the unapplied events in the window
 	}
@@ -65,15 +67,15 @@ func (s *Snapshot) State() *TreeView {
 
 // Get returns the newest state of the object under key, nil if there is none. The first
 // calls apply no event, but look for the key among those that are not applied.
-func (s *Snapshot) Get(key string) *Object {
+func (s *Snapshot) Get(key string) *store.Object {
 	if s.Unapplied == 0 || s.made.Load() != nil || s.gets.Add(1) > maxGets {
 		return s.State().Get(key)
 	}
 	o := s.Base.Get(key)
-	err := s.Window.each(context.Background(), s.base().at, s.Window.next, func(ev Event) {
+	err := s.Window.each(context.Background(), s.base().at, s.Window.next, func(ev store.Event) {
 		switch {
-		case ev.Type == Emitted || ev.Object.Key != key:
-		case ev.Type == Deleted:
+		case ev.Type == store.Emitted || ev.Object.Key != key:
+		case ev.Type == store.Deleted:
 			o = nil
 		default:
 			o = ev.Object
@@ -87,7 +89,7 @@ func (s *Snapshot) Get(key string) *Object {
 
 // Known returns the newest state that needs no event to be applied, and the position
 // in Window that it is from.
-func (s *Snapshot) Known() (*TreeView, Seq) {
+func (s *Snapshot) Known() (*store.TreeView, Seq) {
 	if made := s.made.Load(); made != nil {
 		return made, s.Window.next
 	}
@@ -101,7 +103,9 @@ func (s *Snapshot) base() knownState {
 }
 
 // Timeline returns that of the snapshot's revisions.
-func (s *Snapshot) Timeline() Timeline { return Timeline{s.StoreID, s.Epoch} }
+func (s *Snapshot) Timeline() store.Timeline {
+	return store.Timeline{StoreID: s.StoreID, Epoch: s.Epoch}
+}
 
 // Published is a cache's newest snapshot. One goroutine stores; any number load,
 // without waiting. The zero value holds the empty snapshot.

@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"context"
@@ -7,26 +7,27 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // written returns a window that starts at revision 10 and has three events.
-func written() (*store.Window, *store.Tree) {
+func written() (*window.Window, *store.Tree) {
 	tree := store.NewTree()
-	window := store.NewWindow(store.WindowLimits{MaxEvents: 2}, nil)
-	window.Reset(10)
+	w := window.New(window.Limits{MaxEvents: 2}, nil)
+	w.Reset(10)
 	for i, key := range []string{"a", "b", "c"} {
 		o := &store.Object{Key: key, Revision: store.Revision(11 + i)}
 		ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o}
-		window.Append(ev, time.Unix(0, 0))
+		w.Append(ev, time.Unix(0, 0))
 		tree.Put(o)
 	}
-	return window, tree
+	return w, tree
 }
 
 // A watch seeks the position after the revision that it knows, then reads.
 func ExampleWindow() {
-	window, _ := written()
-	view := window.View()
+	w, _ := written()
+	view := w.View()
 	at, err := view.Seek(11)
 	if err != nil {
 		fmt.Println(err)
@@ -40,7 +41,7 @@ func ExampleWindow() {
 		for _, ev := range events {
 			fmt.Println(ev)
 		}
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	// Output:
 	// ADDED b@12
@@ -49,9 +50,9 @@ func ExampleWindow() {
 
 // What the limits do not keep is dropped, and said to be expired.
 func ExampleWindow_Trim() {
-	window, _ := written()
-	fmt.Println("dropped", window.Trim(time.Unix(1, 0)))
-	_, err := window.View().Seek(10)
+	w, _ := written()
+	fmt.Println("dropped", w.Trim(time.Unix(1, 0)))
+	_, err := w.View().Seek(10)
 	fmt.Println(errors.Is(err, store.ErrExpired), err)
 	// Output:
 	// dropped 1
@@ -59,8 +60,8 @@ func ExampleWindow_Trim() {
 }
 
 func ExampleSnapshot_StateAt() {
-	window, tree := written()
-	now := store.Snapshot{Revision: 13, Base: tree.View(), Window: window.View()}
+	w, tree := written()
+	now := window.Snapshot{Revision: 13, Base: tree.View(), Window: w.View()}
 	state, err := now.StateAt(context.Background(), 12)
 	if err != nil {
 		fmt.Println(err)
@@ -74,8 +75,8 @@ func ExampleSnapshot_StateAt() {
 	// b
 }
 
-func ExampleWindowLimits_Validate() {
-	err := store.WindowLimits{MinEvents: 10_000, MaxEvents: 1000}.Validate("Window")
+func ExampleLimits_Validate() {
+	err := window.Limits{MinEvents: 10_000, MaxEvents: 1000}.Validate("Window")
 	fmt.Println(err)
 	// Output: invalid configuration: Window.MinEvents is 10000, more than MaxEvents, 1000; raise that
 }

@@ -1,20 +1,22 @@
-package store
+package window
 
 import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // StateAt returns the state at exactly revision rev, with the indexes of State.
 // See [Snapshot.StateBefore] for what it costs.
 //
-// The error is an [*ExpiredError] if rev was trimmed or is in a gap (see
-// [WindowView.Seek]), a [*FutureError] if rev is in the future, and otherwise
+// The error is an [*store.ExpiredError] if rev was trimmed or is in a gap (see
+// [View.Seek]), a [*store.FutureError] if rev is in the future, and otherwise
 // ctx's cause.
-func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error) {
+func (s *Snapshot) StateAt(ctx context.Context, rev store.Revision) (*store.TreeView, error) {
 	if rev > s.Revision {
-		return nil, &FutureError{Requested: rev, Current: s.Revision}
+		return nil, &store.FutureError{Requested: rev, Current: s.Revision}
 	}
 	at, err := s.Window.Seek(rev)
 	if err != nil {
@@ -38,14 +40,14 @@ func (s *Snapshot) StateAt(ctx context.Context, rev Revision) (*TreeView, error)
 // cost it once, and drops them with the events before them. If the window has
 // dropped them by then, the snapshot caches them instead.
 //
-// The error is an [*ExpiredError] if at is not in the window any more, a
-// [*FutureError] if it is after Next, and otherwise ctx's cause.
-func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
+// The error is an [*store.ExpiredError] if at is not in the window any more, a
+// [*store.FutureError] if it is after Next, and otherwise ctx's cause.
+func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*store.TreeView, error) {
 	switch v := s.Window; {
 	case at < v.first:
-		return nil, &ExpiredError{Requested: v.RevisionAt(at), Oldest: v.floor}
+		return nil, &store.ExpiredError{Requested: v.RevisionAt(at), Oldest: v.floor}
 	case at > v.next:
-		return nil, &FutureError{Requested: v.revision + 1, Current: v.revision}
+		return nil, &store.FutureError{Requested: v.revision + 1, Current: v.revision}
 	case at == v.next:
 		return s.State(), nil
 	}
@@ -54,7 +56,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 	if known.at == at {
 		return known.state, nil
 	}
-	tree := TreeOf(known.state)
+	tree := store.TreeOf(known.state)
 	var err error
 	if known.at < at {
 		err = s.Window.roll(ctx, tree, known.at, at)
@@ -76,7 +78,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*TreeView, error) {
 
 // keep caches a rebuilt state for as long as the snapshot is in use: the window moves past
 // many watches at once, each of which may ask for the state at its position.
-func (s *Snapshot) keep(at Seq, state *TreeView) {
+func (s *Snapshot) keep(at Seq, state *store.TreeView) {
 	past := s.past.Load()
 	if past == nil {
 		past = new(rebuiltStates)
@@ -88,16 +90,16 @@ func (s *Snapshot) keep(at Seq, state *TreeView) {
 }
 
 // roll applies the events from position start up to end to t.
-func (v WindowView) roll(ctx context.Context, t *Tree, start, end Seq) error {
-	return v.each(ctx, start, end, func(ev Event) { t.Apply(ev) })
+func (v View) roll(ctx context.Context, t *store.Tree, start, end Seq) error {
+	return v.each(ctx, start, end, func(ev store.Event) { t.Apply(ev) })
 }
 
 // undo reverts the events from position start up to end in t, the state after them.
 // The first of a key's events has the object to go back to; its later ones are skipped.
-func (v WindowView) undo(ctx context.Context, t *Tree, start, end Seq) error {
+func (v View) undo(ctx context.Context, t *store.Tree, start, end Seq) error {
 	undone := map[string]struct{}{}
-	return v.each(ctx, start, end, func(ev Event) {
-		if ev.Type == Emitted {
+	return v.each(ctx, start, end, func(ev store.Event) {
+		if ev.Type == store.Emitted {
 			return
 		}
 		if _, later := undone[ev.Object.Key]; later {
@@ -113,15 +115,15 @@ func (v WindowView) undo(ctx context.Context, t *Tree, start, end Seq) error {
 }
 
 // each calls do with the events from position start up to end, in order, until ctx
-// ends. Events that the window does not have are an [*ExpiredError].
-func (v WindowView) each(ctx context.Context, start, end Seq, do func(Event)) error {
+// ends. Events that the window does not have are an [*store.ExpiredError].
+func (v View) each(ctx context.Context, start, end Seq, do func(store.Event)) error {
 	for start < end {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		events, ok := v.Read(start)
 		if !ok || len(events) == 0 {
-			return &ExpiredError{Requested: v.revision, Oldest: v.floor}
+			return &store.ExpiredError{Requested: v.revision, Oldest: v.floor}
 		}
 		events = events[:min(len(events), int(end-start))]
 		for _, ev := range events {
@@ -153,7 +155,7 @@ type rebuiltStates struct {
 // knownState is a state that needs no event to be applied, and its position in the window.
 type knownState struct {
 	at    Seq
-	state *TreeView
+	state *store.TreeView
 }
 
 // nearest returns the state nearest to at among newest and those cached from first
@@ -181,7 +183,7 @@ func (r *rebuiltStates) nearest(at, first Seq, newest knownState) knownState {
 func distance(a, b Seq) Seq { return max(a, b) - min(a, b) }
 
 // keep caches a state that the window reaches back to, evicting the least recently used one.
-func (r *rebuiltStates) keep(at Seq, state *TreeView) {
+func (r *rebuiltStates) keep(at Seq, state *store.TreeView) {
 	if r == nil {
 		return
 	}

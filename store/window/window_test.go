@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"fmt"
@@ -13,12 +13,13 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 var start = time.Unix(0, 0)
 
 // put appends an event for key at the next revision and applies it.
-func put(w *store.Window, tree *store.Tree, key string) *store.Object {
+func put(w *window.Window, tree *store.Tree, key string) *store.Object {
 	o := storetest.NewThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
 	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: tree.Get(key)}
 	if ev.Prev != nil {
@@ -30,7 +31,7 @@ func put(w *store.Window, tree *store.Tree, key string) *store.Object {
 }
 
 // remove appends the deletion of key at the next revision and applies it.
-func remove(w *store.Window, tree *store.Tree, key string) {
+func remove(w *window.Window, tree *store.Tree, key string) {
 	rev := w.View().Revision() + 1
 	prev := tree.Get(key)
 	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: storetest.Things.Gone(prev, rev, start), Prev: prev}, start)
@@ -38,12 +39,12 @@ func remove(w *store.Window, tree *store.Tree, key string) {
 }
 
 // snapshot returns the window and its tree as they are now.
-func snapshot(w *store.Window, tree *store.Tree) *store.Snapshot {
-	return &store.Snapshot{Revision: w.View().Revision(), Base: tree.View(), Window: w.View()}
+func snapshot(w *window.Window, tree *store.Tree) *window.Snapshot {
+	return &window.Snapshot{Revision: w.View().Revision(), Base: tree.View(), Window: w.View()}
 }
 
 func TestWindow_HoldsAppendedEvents(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(5)
 	a := put(w, tree, "a")
 	remove(w, tree, "a")
@@ -57,7 +58,7 @@ func TestWindow_HoldsAppendedEvents(t *testing.T) {
 
 // Relists whose changes stay in the window cost the commits that follow nothing.
 func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(1)
 	w.AppendDiff(nil, 1, 10, start)
 	put(w, tree, "a")
@@ -67,7 +68,7 @@ func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
 
 // Old gaps stay apart if events lie between them, so a watch can start there.
 func TestTrim_OldGapsWithEventsBetweenStayApart(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{MinEvents: 10}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{MinEvents: 10}, nil), store.NewTree()
 	w.Reset(1)
 	w.AppendDiff(nil, 1, 10, start)
 	put(w, tree, "a")
@@ -80,8 +81,8 @@ func TestTrim_OldGapsWithEventsBetweenStayApart(t *testing.T) {
 }
 
 // A view keeps its gaps, whatever its window does later.
-func TestWindowView_KeepsItsGaps(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+func TestView_KeepsItsGaps(t *testing.T) {
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(1)
 	for range 3 {
 		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
@@ -101,7 +102,7 @@ func TestWindowView_KeepsItsGaps(t *testing.T) {
 
 // A window that was rewound goes on with other events. Views from before keep theirs.
 func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
 	w.Reset(1)
 	for range 3 {
 		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
@@ -121,7 +122,7 @@ func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
 	require.Equal(t, []string{"ADDED a@11", "MODIFIED a@21", "MODIFIED a@31", "ADDED b@41"}, first)
 	require.Equal(t, []string{"ADDED a@11", "MODIFIED a@21", "MODIFIED a@31", "ADDED c@35"}, second)
 	require.Equal(t, first, eventsOf(givenUp))
-	for v, hidden := range map[*store.WindowView]store.Revision{&givenUp: 38, new(w.View()): 33} {
+	for v, hidden := range map[*window.View]store.Revision{&givenUp: 38, new(w.View()): 33} {
 		_, err := v.Seek(hidden)
 		require.ErrorIs(t, err, store.ErrExpired, "from revision %d", hidden)
 	}
@@ -131,7 +132,7 @@ func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
 
 // After a rewind, a past state is that of the new events, even if one of the old events was rebuilt before.
 func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(0)
 	put(w, tree, "a")
 	at, base := w.View(), tree.View()
@@ -148,13 +149,13 @@ func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
 }
 
 // eventsOf returns the events of a view as text.
-func eventsOf(v store.WindowView) (texts []string) {
+func eventsOf(v window.View) (texts []string) {
 	for at := v.First(); at < v.Next(); {
 		events, _ := v.Read(at)
 		for _, ev := range events {
 			texts = append(texts, ev.String())
 		}
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	return texts
 }
@@ -162,7 +163,7 @@ func eventsOf(v store.WindowView) (texts []string) {
 // A floor that is raised refuses watches from before it, and leaves the events to those that
 // have a position.
 func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(1)
 	put(w, tree, "a")
 	put(w, tree, "b")
@@ -179,7 +180,7 @@ func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
 }
 
 func TestWindow_EmptyStartsAtTheListsRevision(t *testing.T) {
-	w := store.NewWindow(store.WindowLimits{}, nil)
+	w := window.New(window.Limits{}, nil)
 	for _, floor := range []store.Revision{1, 100, 7} { // storage may have been restored
 		w.Reset(floor)
 		v := w.View()
@@ -198,7 +199,7 @@ func TestWindow_EmptyStartsAtTheListsRevision(t *testing.T) {
 func TestWindow_StaysWithinItsLimits(t *testing.T) {
 	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
 		for _, startAt := range []int{0, 7} {
-			w, tree := store.NewWindow(store.WindowLimits{MaxEvents: bound}, nil), store.NewTree()
+			w, tree := window.New(window.Limits{MaxEvents: bound}, nil), store.NewTree()
 			w.Reset(store.Revision(startAt))
 			for n := range 3*bound + 7 {
 				put(w, tree, fmt.Sprint("k", n%5))
@@ -212,17 +213,17 @@ func TestWindow_StaysWithinItsLimits(t *testing.T) {
 }
 
 func TestWindow_DefaultLimitsHoldALargeBurst(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 100_000 {
 		put(w, tree, fmt.Sprint("k", n%100))
 	}
-	require.Zero(t, w.Trim(start.Add(store.DefaultMinAge-1)))
-	require.Equal(t, 100_000, w.Trim(start.Add(store.DefaultMinAge)))
+	require.Zero(t, w.Trim(start.Add(window.DefaultMinAge-1)))
+	require.Equal(t, 100_000, w.Trim(start.Add(window.DefaultMinAge)))
 }
 
 func TestWindow_TakesABookmarkForProgress(t *testing.T) {
-	w := store.NewWindow(store.WindowLimits{}, nil)
+	w := window.New(window.Limits{}, nil)
 	w.Append(store.Event{Type: store.Bookmark, Revision: 9}, start)
 	require.Equal(t, store.Revision(9), w.View().Revision())
 	require.Zero(t, w.View().Len())
@@ -232,7 +233,7 @@ func TestWindow_TakesABookmarkForProgress(t *testing.T) {
 // otherwise as before.
 func TestWindow_SurvivesAPanicInTheEstimate(t *testing.T) {
 	broken := false
-	w := store.NewWindow(store.WindowLimits{ChunkSize: 1}, func(o *store.Object) int {
+	w := window.New(window.Limits{ChunkSize: 1}, func(o *store.Object) int {
 		if broken {
 			panic("bad")
 		}
@@ -252,29 +253,29 @@ func TestWindow_SurvivesAPanicInTheEstimate(t *testing.T) {
 // A storage's history and the window of the cache over it hold the same objects,
 // which count once; the slots of the events are each one's own.
 func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
-	limits := store.WindowLimits{ChunkSize: 1}
+	limits := window.Limits{ChunkSize: 1}
 	sizeOf := func(*store.Object) int { return megabyte }
-	history, window, tree := store.NewWindow(limits, sizeOf), store.NewWindow(limits, sizeOf), store.NewTree()
+	history, w, tree := window.New(limits, sizeOf), window.New(limits, sizeOf), store.NewTree()
 	history.Reset(0)
-	window.Reset(50)
+	w.Reset(50)
 	for n := range 100 {
 		o := put(history, tree, "k")
 		if n >= 50 && n < 90 {
-			window.Append(store.Event{Type: store.Modified, Revision: o.Revision, Object: o, Prev: o}, start)
+			w.Append(store.Event{Type: store.Modified, Revision: o.Revision, Object: o, Prev: o}, start)
 		}
 	}
 	mb := func(n int64) int { return int(n / megabyte) }
 	require.Equal(t, 99, mb(history.View().Bytes()))
-	require.Equal(t, 99, mb(history.View().BytesBeside(store.WindowView{})))
-	require.Equal(t, 49+10, mb(history.View().BytesBeside(window.View())), "before, and what the cache is still to read")
-	require.Zero(t, mb(window.View().BytesBeside(history.View())))
+	require.Equal(t, 99, mb(history.View().BytesBeside(window.View{})))
+	require.Equal(t, 49+10, mb(history.View().BytesBeside(w.View())), "before, and what the cache is still to read")
+	require.Zero(t, mb(w.View().BytesBeside(history.View())))
 	held := 40 * (megabyte + int64(unsafe.Sizeof(store.Object{})))
-	require.Equal(t, window.View().Bytes()-held, window.View().BytesBeside(history.View()), "all but the slots")
+	require.Equal(t, w.View().Bytes()-held, w.View().BytesBeside(history.View()), "all but the slots")
 }
 
 // The chunk of a view's last events may get more of them.
 func TestWindow_BytesBesideDoNotChangeWithTheWindow(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	put(w, tree, "k")
 	put(w, tree, "k")
 	v := w.View()
@@ -287,7 +288,7 @@ func TestWindow_BytesBesideDoNotChangeWithTheWindow(t *testing.T) {
 // memory, too.
 func TestWindow_CountsTheKeysThatOnlyItHas(t *testing.T) {
 	const length = 1 << 16
-	w := store.NewWindow(store.WindowLimits{}, func(*store.Object) int { return 0 })
+	w := window.New(window.Limits{}, func(*store.Object) int { return 0 })
 	object := func(key string) *store.Object {
 		return storetest.NewThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
 	}
@@ -307,7 +308,7 @@ func TestWindow_CountsTheKeysThatOnlyItHas(t *testing.T) {
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
 func TestWindow_DroppedEventsAreGarbage(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	dropped := weak.Make(put(w, tree, "gone"))
 	remove(w, tree, "gone")
 	old := w.View()

@@ -1,8 +1,10 @@
-package store
+package window
 
 import (
 	"slices"
 	"time"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // Seq is a position in a [Window]: the number of events that were appended before
@@ -30,13 +32,13 @@ type Seq uint64
 //
 // Append and Trim are given the time. The window's clock is the latest time given, and
 // never goes back: events of a clock that is set back stay longer than
-// [WindowLimits.MinAge], and all those before a jump ahead are older by that. Times
+// [Limits.MinAge], and all those before a jump ahead are older by that. Times
 // with a monotonic reading, such as those of [time.Now], do not jump.
 //
 // A Window is for one goroutine at a time. Its views are safe for concurrent use.
 type Window struct {
-	limits WindowLimits
-	sizeOf func(*Object) int
+	limits Limits
+	sizeOf func(*store.Object) int
 
 	// chunks and gaps are shared with views: their elements do not change; they are
 	// only appended to, and replaced as a whole to drop elements.
@@ -47,19 +49,19 @@ type Window struct {
 	rebuilt *rebuiltStates
 
 	first, next     Seq
-	floor, revision Revision
+	floor, revision store.Revision
 	bytes           int64
 	clock           time.Time
 }
 
-// NewWindow returns an empty window, which has no revision before [Window.Reset].
-// Limits that [WindowLimits.Validate] rejects are ignored. sizeOf estimates the
-// bytes of an object's value, as [Schema].Size does; nil means [DefaultSize] for
+// New returns an empty window, which has no revision before [Window.Reset].
+// Limits that [Limits.Validate] rejects are ignored. sizeOf estimates the
+// bytes of an object's value, as [store.Schema].Size does; nil means [store.DefaultSize] for
 // each. It is called at most once for each event, for the object that only the
 // window keeps alive from then on.
-func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
+func New(limits Limits, sizeOf func(*store.Object) int) *Window {
 	if sizeOf == nil {
-		sizeOf = func(*Object) int { return DefaultSize }
+		sizeOf = func(*store.Object) int { return store.DefaultSize }
 	}
 	return &Window{limits: limits.WithDefaults(), sizeOf: sizeOf, rebuilt: new(rebuiltStates)}
 }
@@ -68,7 +70,7 @@ func NewWindow(limits WindowLimits, sizeOf func(*Object) int) *Window {
 // that a watch can start from. Positions continue, so those before the last event
 // are too old now. One at the very end is not: holders of positions must detect a
 // Reset by other means, such as an epoch.
-func (w *Window) Reset(floor Revision) {
+func (w *Window) Reset(floor store.Revision) {
 	w.chunks, w.gaps, w.bytes = nil, nil, 0
 	w.rebuilt = new(rebuiltStates)
 	w.first = w.next
@@ -79,11 +81,11 @@ func (w *Window) Reset(floor Revision) {
 // from which past states are rebuilt.
 //
 // Events come in the order of their revisions, each once. One with a lower
-// revision than [WindowView.Revision] gets that, to keep the order. A bookmark
+// revision than [View.Revision] gets that, to keep the order. A bookmark
 // is the same as [Window.Advance].
 //
 // It takes amortized O(1). It does not trim: call [Window.Trim] once per batch.
-func (w *Window) Append(ev Event, at time.Time) {
+func (w *Window) Append(ev store.Event, at time.Time) {
 	if ev.Object == nil {
 		w.Advance(ev.Revision)
 		return
@@ -101,14 +103,14 @@ func (w *Window) Append(ev Event, at time.Time) {
 	w.bytes += held
 }
 
-// AppendDiff adds events, the [Diff] between the state at revision after and a
+// AppendDiff adds events, the [store.Diff] between the state at revision after and a
 // list at revision through.
 //
 // The revisions strictly between after and through become a gap, whose states are
 // unknown. A watch cannot start in the gap, but can pass it, and can start from
 // after and from through. There is a gap even without events, since an object may
 // have been created and deleted meanwhile.
-func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Time) {
+func (w *Window) AppendDiff(events []store.Event, after, through store.Revision, at time.Time) {
 	w.Advance(after)
 	w.advanceClock(at)
 	g := gap{after: w.revision, start: w.next, found: w.clock}
@@ -123,8 +125,8 @@ func (w *Window) AppendDiff(events []Event, after, through Revision, at time.Tim
 }
 
 // Advance records that the window is complete up to rev. A revision that is not
-// newer than [WindowView.Revision] has no effect.
-func (w *Window) Advance(rev Revision) { w.revision = max(w.revision, rev) }
+// newer than [View.Revision] has no effect.
+func (w *Window) Advance(rev store.Revision) { w.revision = max(w.revision, rev) }
 
 // tail returns the chunk for the next event, a new one if the last is full. The
 // first chunks are small, so that a window of few events takes little memory.
@@ -135,7 +137,7 @@ func (w *Window) tail() *chunk {
 		}
 	}
 	slots := min(w.limits.ChunkSize, max(minChunkSize, int(w.next-w.first)))
-	c := &chunk{first: w.next, events: make([]Event, slots), bytes: chunkBytes + int64(slots)*eventBytes}
+	c := &chunk{first: w.next, events: make([]store.Event, slots), bytes: chunkBytes + int64(slots)*eventBytes}
 	w.chunks = append(w.chunks, c)
 	w.bytes += c.bytes
 	return c
@@ -150,8 +152,8 @@ func (w *Window) advanceClock(t time.Time) {
 
 // View returns an immutable snapshot of the window. It takes O(1) and does not
 // allocate.
-func (w *Window) View() WindowView {
-	return WindowView{
+func (w *Window) View() View {
+	return View{
 		chunks: w.chunks, gaps: w.gaps,
 		first: w.first, next: w.next,
 		floor: w.floor, revision: w.revision,
@@ -159,7 +161,7 @@ func (w *Window) View() WindowView {
 	}
 }
 
-// Next returns the position after the last event, that of [WindowView.Next].
+// Next returns the position after the last event, that of [View.Next].
 func (w *Window) Next() Seq { return w.next }
 
 // Trim drops the events that exceed the limits at time now, and returns their
@@ -214,11 +216,11 @@ func (w *Window) joinGaps() {
 	}
 }
 
-// Compact drops the revisions before rev (at most [WindowView.Revision]) and
+// Compact drops the revisions before rev (at most [View.Revision]) and
 // returns how many events it dropped. Watches cannot start from before rev any
 // more, though the earlier events of the chunk with rev can still be read by
 // position.
-func (w *Window) Compact(rev Revision) (dropped int) {
+func (w *Window) Compact(rev store.Revision) (dropped int) {
 	rev = min(rev, w.revision)
 	n := 0
 	for n < len(w.chunks)-1 && w.chunks[n].last().Revision <= rev {
@@ -230,10 +232,10 @@ func (w *Window) Compact(rev Revision) (dropped int) {
 	return dropped
 }
 
-// RaiseFloor makes rev (at most [WindowView.Revision]) the oldest revision that a watch can
+// RaiseFloor makes rev (at most [View.Revision]) the oldest revision that a watch can
 // start from, if it is newer than that. The events before it stay, for those that read them
 // by position.
-func (w *Window) RaiseFloor(rev Revision) { w.raiseFloor(min(rev, w.revision)) }
+func (w *Window) RaiseFloor(rev store.Revision) { w.raiseFloor(min(rev, w.revision)) }
 
 // drop drops the first n chunks. It copies the lists, since subslices of the old
 // ones would keep the dropped chunks alive.
@@ -254,7 +256,7 @@ func (w *Window) drop(n int) {
 
 // raiseFloor makes rev, or the end of a gap around it, the oldest revision to
 // start from. It does not lower the floor.
-func (w *Window) raiseFloor(rev Revision) {
+func (w *Window) raiseFloor(rev store.Revision) {
 	rev = max(rev, w.floor)
 	for _, g := range w.gaps {
 		if g.hides(rev) {
@@ -267,7 +269,7 @@ func (w *Window) raiseFloor(rev Revision) {
 
 // Rewind restores the window to the view v, after a writer failed and may have
 // left it half changed. Later events are dropped; other views stay valid.
-func (w *Window) Rewind(v WindowView) {
+func (w *Window) Rewind(v View) {
 	w.chunks, w.gaps = slices.Clone(v.chunks), slices.Clone(v.gaps)
 	w.first, w.next = v.first, v.next
 	w.floor, w.revision = v.floor, v.revision
@@ -278,7 +280,7 @@ func (w *Window) Rewind(v WindowView) {
 	// The last chunk may have slots filled after v, which a copy does not have.
 	last := len(w.chunks) - 1
 	tail := *w.chunks[last]
-	tail.events = make([]Event, len(tail.events))
+	tail.events = make([]store.Event, len(tail.events))
 	tail.used = copy(tail.events, v.filled(last))
 	tail.bytes = v.bytes
 	for _, c := range w.chunks[:last] {

@@ -1,45 +1,49 @@
-package store
+package window
 
-import "sort"
+import (
+	"sort"
 
-// WindowView is a [Window] at one moment. It never changes and is safe for
+	"github.com/watchmill/watchmill/store"
+)
+
+// View is a [Window] at one moment. It never changes and is safe for
 // concurrent use without locks. It is small: pass it by value. The zero value is
 // an empty window that starts at revision zero.
 //
 // It keeps its events alive, so drop it when there is a newer one.
-type WindowView struct {
+type View struct {
 	chunks          []*chunk
 	gaps            []gap
 	first, next     Seq
-	floor, revision Revision
+	floor, revision store.Revision
 	bytes           int64
 	rebuilt         *rebuiltStates
 }
 
 // First returns the position before the oldest event.
-func (v WindowView) First() Seq { return v.first }
+func (v View) First() Seq { return v.first }
 
 // Next returns the position after the newest event, where the next will be.
-func (v WindowView) Next() Seq { return v.next }
+func (v View) Next() Seq { return v.next }
 
 // Floor returns the oldest revision that a watch can start from.
-func (v WindowView) Floor() Revision { return v.floor }
+func (v View) Floor() store.Revision { return v.floor }
 
 // Revision returns the revision up to which the window is complete: that of the
 // newest event, or a later one.
-func (v WindowView) Revision() Revision { return v.revision }
+func (v View) Revision() store.Revision { return v.revision }
 
 // Len returns the number of events.
-func (v WindowView) Len() int { return int(v.next - v.first) }
+func (v View) Len() int { return int(v.next - v.first) }
 
 // Bytes estimates the memory that only the window keeps alive: its events, the
 // objects that they replaced or deleted, and the cached past states.
-func (v WindowView) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
+func (v View) Bytes() int64 { return v.bytes + v.rebuilt.bytes() }
 
-// BytesBeside returns the part of [WindowView.Bytes] that other, a window with
+// BytesBeside returns the part of [View.Bytes] that other, a window with
 // some of the same events, does not keep alive: for a cache's window beside its
 // storage's history.
-func (v WindowView) BytesBeside(other WindowView) int64 {
+func (v View) BytesBeside(other View) int64 {
 	n, left := v.Bytes(), v.bytes
 	for i, c := range v.chunks {
 		bytes := left // of the last chunk, which may grow meanwhile
@@ -56,7 +60,7 @@ func (v WindowView) BytesBeside(other WindowView) int64 {
 }
 
 // Since returns the position before the last n events, or First if there are fewer.
-func (v WindowView) Since(n int) Seq {
+func (v View) Since(n int) Seq {
 	return v.next - Seq(min(max(n, 0), v.Len()))
 }
 
@@ -64,24 +68,24 @@ func (v WindowView) Since(n int) Seq {
 // from, and Next if from is the newest revision or in the future. It takes
 // O(log n).
 //
-// The error is an [*ExpiredError] if events after from have been trimmed, or from
+// The error is an [*store.ExpiredError] if events after from have been trimmed, or from
 // is in a gap. Its Oldest is then the nearest later revision to start from.
-func (v WindowView) Seek(from Revision) (Seq, error) {
+func (v View) Seek(from store.Revision) (Seq, error) {
 	if from < v.floor {
-		return 0, &ExpiredError{Requested: from, Oldest: v.floor}
+		return 0, &store.ExpiredError{Requested: from, Oldest: v.floor}
 	}
 	for _, g := range v.gaps {
 		if g.hides(from) {
-			return 0, &ExpiredError{Requested: from, Oldest: g.through}
+			return 0, &store.ExpiredError{Requested: from, Oldest: g.through}
 		}
 	}
 	return v.After(from), nil
 }
 
 // After returns the position of the first event with a revision greater than
-// rev, or First if that has been trimmed. Unlike [WindowView.Seek] it does not
+// rev, or First if that has been trimmed. Unlike [View.Seek] it does not
 // check that a watch can start there.
-func (v WindowView) After(rev Revision) Seq {
+func (v View) After(rev store.Revision) Seq {
 	if rev >= v.revision {
 		return v.next
 	}
@@ -100,7 +104,7 @@ func (v WindowView) After(rev Revision) Seq {
 //
 // ok is false if at is before First: the event there has been trimmed. The receiver is a
 // pointer, since each delivery calls Read, and copying the view would cost more than reading.
-func (v *WindowView) Read(at Seq) (events []Event, ok bool) {
+func (v *View) Read(at Seq) (events []store.Event, ok bool) {
 	switch {
 	case at < v.first:
 		return nil, false
@@ -114,7 +118,7 @@ func (v *WindowView) Read(at Seq) (events []Event, ok bool) {
 // holder returns the index of the chunk with the event at position at, which is
 // in the window. Readers that have caught up read from the last chunk, so it is
 // tried first.
-func (v *WindowView) holder(at Seq) int {
+func (v *View) holder(at Seq) int {
 	if last := len(v.chunks) - 1; v.chunks[last].first <= at {
 		return last
 	}
@@ -123,7 +127,7 @@ func (v *WindowView) holder(at Seq) int {
 
 // filled returns the events of chunk i that this view covers, clipped so that an
 // append cannot write to the chunk.
-func (v *WindowView) filled(i int) []Event {
+func (v *View) filled(i int) []store.Event {
 	c, end := v.chunks[i], v.next
 	if i+1 < len(v.chunks) {
 		end = v.chunks[i+1].first
@@ -133,7 +137,7 @@ func (v *WindowView) filled(i int) []Event {
 }
 
 // event returns the event at position at, which is in the window.
-func (v WindowView) event(at Seq) Event {
+func (v View) event(at Seq) store.Event {
 	c := v.chunks[v.holder(at)]
 	return c.events[at-c.first]
 }
@@ -146,7 +150,7 @@ func (v WindowView) event(at Seq) Event {
 // If the events before and after at have the same revision, it is the number
 // below, so that resuming from it repeats some events and misses none. In a gap
 // (see [Window.AppendDiff]) no watch can start from it.
-func (v WindowView) RevisionAt(at Seq) Revision {
+func (v View) RevisionAt(at Seq) store.Revision {
 	switch {
 	case at < v.first:
 		return v.floor

@@ -1,8 +1,10 @@
-package store
+package window
 
 import (
 	"time"
 	"unsafe"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // chunk is a run of events in a window. Readers read first, and the slots of
@@ -13,7 +15,7 @@ type chunk struct {
 	// from the next chunk's first, or from their view's end.
 	first Seq
 	// events has a fixed length, its capacity.
-	events []Event
+	events []store.Event
 
 	// used is the number of filled slots. bytes is the size of the slots, and of
 	// the objects that only the chunk's events keep alive.
@@ -27,26 +29,26 @@ type chunk struct {
 const minChunkSize = 8
 
 // last returns the last event. A chunk has at least one.
-func (c *chunk) last() Event { return c.events[c.used-1] }
+func (c *chunk) last() store.Event { return c.events[c.used-1] }
 
 // The sizes that a window counts besides those of objects.
 const (
 	chunkBytes = int64(unsafe.Sizeof(chunk{}))
-	eventBytes = int64(unsafe.Sizeof(Event{}))
+	eventBytes = int64(unsafe.Sizeof(store.Event{}))
 	// goneBytes is the header of a deletion's object, which shares the rest.
-	goneBytes = int64(unsafe.Sizeof(Object{}))
+	goneBytes = int64(unsafe.Sizeof(store.Object{}))
 )
 
 // heldBytes returns the bytes that only the window keeps alive from ev on: those of the
 // object that ev replaces or deletes, or of an emitted value.
-func (w *Window) heldBytes(ev Event) int64 {
+func (w *Window) heldBytes(ev store.Event) int64 {
 	switch ev.Type {
-	case Emitted:
-		return BytesBeside(ev.Object, nil, w.sizeOf)
-	case Deleted:
-		return goneBytes + BytesBeside(ev.Prev, ev.Object, w.sizeOf)
-	case Modified:
-		return BytesBeside(ev.Prev, ev.Object, w.sizeOf)
+	case store.Emitted:
+		return store.BytesBeside(ev.Object, nil, w.sizeOf)
+	case store.Deleted:
+		return goneBytes + store.BytesBeside(ev.Prev, ev.Object, w.sizeOf)
+	case store.Modified:
+		return store.BytesBeside(ev.Prev, ev.Object, w.sizeOf)
 	}
 	return 0
 }
@@ -56,11 +58,11 @@ func (w *Window) heldBytes(ev Event) int64 {
 // positions from start to end. The states at revisions strictly between are
 // unknown.
 type gap struct {
-	after, through Revision
+	after, through store.Revision
 	start, end     Seq
 	// found is when the relist was applied, by Window.clock.
 	found time.Time
 }
 
 // hides reports whether rev is strictly inside the gap.
-func (g gap) hides(rev Revision) bool { return g.after < rev && rev < g.through }
+func (g gap) hides(rev store.Revision) bool { return g.after < rev && rev < g.through }

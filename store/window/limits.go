@@ -1,9 +1,10 @@
-package store
+package window
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -14,23 +15,23 @@ const (
 	DefaultMinAge = 75 * time.Second
 	// DefaultMaxBytes is 256 MiB of objects.
 	DefaultMaxBytes = 256 << 20
-	// DefaultMaxEvents is as many objects of [DefaultSize] as DefaultMaxBytes
+	// DefaultMaxEvents is as many objects of [store.DefaultSize] as DefaultMaxBytes
 	// holds, about a million, so that for larger objects the bytes are the bound.
 	// The events themselves take 32 B each, 32 MiB in all. A burst of 100,000
 	// writes fits ten times.
-	DefaultMaxEvents = DefaultMaxBytes / DefaultSize
+	DefaultMaxEvents = DefaultMaxBytes / store.DefaultSize
 	// DefaultChunkSize makes a chunk of 8 KiB, and reading a past state cost at
 	// most 255 writes to a tree.
 	DefaultChunkSize = 256
 )
 
-// WindowLimits bounds what a [Window] keeps. The zero value keeps at least 75 s,
+// Limits bounds what a [Window] keeps. The zero value keeps at least 75 s,
 // unless that is more than a million events or 256 MiB.
 //
 // Events are dropped in whole chunks, so a window holds up to a chunk more than
 // MinAge and MinEvents require. If limits contradict each other, MinEvents wins
 // over MaxEvents and MaxBytes, and these win over MinAge.
-type WindowLimits struct {
+type Limits struct {
 	// MinAge is how long an event stays. Zero means [DefaultMinAge].
 	MinAge time.Duration
 	// MinEvents is how many of the newest events stay, whatever their age and
@@ -39,7 +40,7 @@ type WindowLimits struct {
 	// MaxEvents is the most events that stay. Zero means [DefaultMaxEvents].
 	MaxEvents int
 	// MaxBytes is the most bytes of objects that stay, by the estimate given to
-	// [NewWindow]; the newest chunk stays in any case. Zero means
+	// [New]; the newest chunk stays in any case. Zero means
 	// [DefaultMaxBytes].
 	MaxBytes int64
 	// ChunkSize is the events per chunk. Zero means [DefaultChunkSize], or a
@@ -49,7 +50,7 @@ type WindowLimits struct {
 
 // Validate returns a [*usercode.ConfigError] unless a window can keep to the
 // limits. Setting is where the user sets them, as in "Config.Window".
-func (l WindowLimits) Validate(setting string) error {
+func (l Limits) Validate(setting string) error {
 	invalid := func(field, format string, args ...any) error {
 		return &usercode.ConfigError{Field: setting + "." + field, Problem: fmt.Sprintf(format, args...)}
 	}
@@ -75,7 +76,7 @@ func (l WindowLimits) Validate(setting string) error {
 
 // WithDefaults returns the limits that a window with l keeps to. It fills in what is not
 // given, and what Validate would reject, so that a window works with any limits.
-func (l WindowLimits) WithDefaults() WindowLimits {
+func (l Limits) WithDefaults() Limits {
 	if l.MinAge <= 0 {
 		l.MinAge = DefaultMinAge
 	}
@@ -94,4 +95,4 @@ func (l WindowLimits) WithDefaults() WindowLimits {
 
 // maxChunkBytes ends a chunk of large objects early, so that dropping
 // one does not drop most of the window.
-func (l WindowLimits) maxChunkBytes() int64 { return max(1, l.MaxBytes/8) }
+func (l Limits) maxChunkBytes() int64 { return max(1, l.MaxBytes/8) }

@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"sync"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // unapplied returns a window of six events with its tree, and the state before the last three.
-func unapplied() (*store.Window, *store.Tree, *store.TreeView) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+func unapplied() (*window.Window, *store.Tree, *store.TreeView) {
+	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
 	w.Reset(0)
 	for _, key := range []string{"a", "b", "c"} {
 		put(w, tree, key)
@@ -29,7 +30,7 @@ func unapplied() (*store.Window, *store.Tree, *store.TreeView) {
 // past states are computed from the nearest one.
 func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	w, tree, base := unapplied()
-	snap := &store.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
+	snap := &window.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
 	known, at := snap.Known()
 	require.Same(t, base, known)
 	require.EqualValues(t, 3, at)
@@ -40,7 +41,7 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 	}
 
 	put(w, tree, "c")
-	next := &store.Snapshot{Revision: 7, Base: base, Unapplied: 4, Window: w.View()}
+	next := &window.Snapshot{Revision: 7, Base: base, Unapplied: 4, Window: w.View()}
 	var readers sync.WaitGroup
 	states := make([]*store.TreeView, 8)
 	for i := range states {
@@ -68,7 +69,7 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 		o := storetest.NewThing(store.Object{Key: key, Revision: store.Revision(10 + i)})
 		w.Append(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, start)
 	}
-	snap := &store.Snapshot{Revision: 11, Base: base, Unapplied: 8, Window: w.View()}
+	snap := &window.Snapshot{Revision: 11, Base: base, Unapplied: 8, Window: w.View()}
 	requireAll := func() {
 		t.Helper()
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
@@ -80,14 +81,14 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	require.Same(t, base, known, "nothing was applied")
 	require.Equal(t, 3, snap.State().Len())
 	requireAll()
-	require.Nil(t, new(store.Snapshot).Get("a"), "the empty snapshot")
+	require.Nil(t, new(window.Snapshot).Get("a"), "the empty snapshot")
 }
 
 // Looking through the events again and again costs more than applying them once, so many
 // reads of single objects make the state.
 func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
 	w, tree, base := unapplied()
-	snap := &store.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
+	snap := &window.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
@@ -107,12 +108,12 @@ func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
 // Events that a snapshot needs and its window lacks are a defect of the publisher, which
 // must not keep its readers busy for ever.
 func TestSnapshot_WithoutItsEventsPanics(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
 	w.Reset(0)
 	base := tree.View()
 	put(w, tree, "a")
 	w.Reset(1)
-	snap := &store.Snapshot{Revision: 1, Base: base, Unapplied: 1, Window: w.View()}
+	snap := &window.Snapshot{Revision: 1, Base: base, Unapplied: 1, Window: w.View()}
 	require.Panics(t, func() { snap.State() })
 	require.Panics(t, func() { snap.Get("a") })
 }

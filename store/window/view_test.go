@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"fmt"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // Later changes of the window do not show in a view, at any offset.
 func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 6 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -39,7 +40,7 @@ func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 
 // A reader gets one chunk at a time, up to the end.
 func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 3}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 3}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 7 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -50,14 +51,14 @@ func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
 		events, ok := v.Read(at)
 		require.True(t, ok)
 		sizes = append(sizes, len(events))
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	require.Equal(t, []int{3, 3, 1}, sizes)
 }
 
 // A reader that appends to what it read must not write into the window.
-func TestWindowView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+func TestView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	view := w.View()
 	events, _ := view.Read(0)
@@ -71,14 +72,14 @@ func TestWindowView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 
 // A reader at a trimmed position gets ok = false, at every offset.
 func TestWindow_ReadReportsTrimmedPositions(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
 	}
 	w.Trim(start)
 	v := w.View()
-	for at := range store.Seq(11) {
+	for at := range window.Seq(11) {
 		_, ok := v.Read(at)
 		require.Equal(t, at >= v.First(), ok, "position %d", at)
 	}
@@ -86,8 +87,8 @@ func TestWindow_ReadReportsTrimmedPositions(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrExpired)
 }
 
-func TestWindowView_ZeroValueIsEmpty(t *testing.T) {
-	var v store.WindowView
+func TestView_ZeroValueIsEmpty(t *testing.T) {
+	var v window.View
 	at, err := v.Seek(0)
 	require.NoError(t, err)
 	require.Zero(t, at)
@@ -97,37 +98,37 @@ func TestWindowView_ZeroValueIsEmpty(t *testing.T) {
 	require.Zero(t, v.RevisionAt(0))
 	require.Zero(t, v.Since(5))
 	require.Zero(t, v.Bytes())
-	state, err := new(store.Snapshot).StateAt(t.Context(), 0)
+	state, err := new(window.Snapshot).StateAt(t.Context(), 0)
 	require.NoError(t, err)
 	require.Zero(t, state.Len(), "nothing was ever there")
-	_, err = new(store.Snapshot).StateAt(t.Context(), 1)
+	_, err = new(window.Snapshot).StateAt(t.Context(), 1)
 	require.ErrorIs(t, err, store.ErrFuture)
 }
 
-func TestWindowView_SinceTakesAnyNumber(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), store.NewTree()
+func TestView_SinceTakesAnyNumber(t *testing.T) {
+	w, tree := window.New(window.Limits{}, nil), store.NewTree()
 	put(w, tree, "a")
 	put(w, tree, "b")
 	v := w.View()
-	for last, want := range map[int]store.Seq{-1: 2, 0: 2, 1: 1, 2: 0, 3: 0} {
+	for last, want := range map[int]window.Seq{-1: 2, 0: 2, 1: 1, 2: 0, 3: 0} {
 		require.Equal(t, want, v.Since(last), "the last %d", last)
 	}
 }
 
 // One writer, four readers, each with views of its own and of others' moments.
-func TestWindowView_IsReadWhileTheWriterAppends(t *testing.T) {
+func TestView_IsReadWhileTheWriterAppends(t *testing.T) {
 	const readers, writes = 4, 1000
-	views := make([]chan *store.Snapshot, readers)
+	views := make([]chan *window.Snapshot, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan *store.Snapshot, 8)
+		views[i] = make(chan *window.Snapshot, 8)
 		wg.Go(func() {
 			for v := range views[i] {
 				readEverything(t, v)
 			}
 		})
 	}
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(storetest.ByNode)
+	w, tree := window.New(window.Limits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(storetest.ByNode)
 	for n := range writes {
 		put(w, tree, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
@@ -149,7 +150,7 @@ func TestWindowView_IsReadWhileTheWriterAppends(t *testing.T) {
 }
 
 // readEverything reads all of a view and checks that it is whole.
-func readEverything(t *testing.T, s *store.Snapshot) {
+func readEverything(t *testing.T, s *window.Snapshot) {
 	v := s.Window
 	last := store.Revision(0)
 	for at := v.First(); at < v.Next(); {
@@ -164,7 +165,7 @@ func readEverything(t *testing.T, s *store.Snapshot) {
 			}
 			last = ev.Revision
 		}
-		at += store.Seq(len(events))
+		at += window.Seq(len(events))
 	}
 	for _, rev := range []store.Revision{v.Floor(), v.Revision()} {
 		if state, err := s.StateAt(t.Context(), rev); err != nil || state.Len() > 50 {

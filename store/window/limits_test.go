@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"math"
@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
 
-func TestWindowLimits_ErrorsNameTheFieldAndTheFix(t *testing.T) {
-	for want, limits := range map[string]store.WindowLimits{
+func TestLimits_ErrorsNameTheFieldAndTheFix(t *testing.T) {
+	for want, limits := range map[string]window.Limits{
 		"Config.Window.MinAge is -1ns, which is negative; zero means 1m15s":       {MinAge: -1},
 		"Config.Window.MinEvents is -1, which is negative; zero means none":       {MinEvents: -1},
 		"Config.Window.MaxEvents is -1, which is negative; zero means 1048576":    {MaxEvents: -1},
@@ -19,7 +20,7 @@ func TestWindowLimits_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 		"Config.Window.ChunkSize is -1, which is negative; zero means 256":        {ChunkSize: -1},
 		"Config.Window.MinEvents is 9, more than MaxEvents, 8; raise that":        {MinEvents: 9, MaxEvents: 8},
 		"Config.Window.ChunkSize is 9, more than MaxEvents, 8; leave it zero":     {ChunkSize: 9, MaxEvents: 8},
-		"Config.Window.MinEvents is 1048577, more than MaxEvents, 1048576; raise": {MinEvents: store.DefaultMaxEvents + 1},
+		"Config.Window.MinEvents is 1048577, more than MaxEvents, 1048576; raise": {MinEvents: window.DefaultMaxEvents + 1},
 	} {
 		err := limits.Validate("Config.Window")
 		require.ErrorIs(t, err, usercode.ErrConfig)
@@ -27,8 +28,8 @@ func TestWindowLimits_ErrorsNameTheFieldAndTheFix(t *testing.T) {
 	}
 }
 
-func TestWindowLimits_ThatWork(t *testing.T) {
-	for _, limits := range []store.WindowLimits{
+func TestLimits_ThatWork(t *testing.T) {
+	for _, limits := range []window.Limits{
 		{}, {MaxEvents: 1}, {MinEvents: 8, MaxEvents: 8}, {ChunkSize: 8, MaxEvents: 8}, {MaxBytes: 1},
 	} {
 		require.NoError(t, limits.Validate("limits"))
@@ -37,19 +38,19 @@ func TestWindowLimits_ThatWork(t *testing.T) {
 
 // A window made with limits that make no sense works all the same.
 func TestWindow_WorksWithAnyLimits(t *testing.T) {
-	for _, limits := range []store.WindowLimits{
+	for _, limits := range []window.Limits{
 		{MinAge: -1, MinEvents: -1, MaxEvents: -1, MaxBytes: -1, ChunkSize: -1},
 		{ChunkSize: 100, MaxEvents: 3},
 		{MinEvents: 100, MaxEvents: 3},
 		{MaxBytes: 1},
 	} {
-		w, tree := store.NewWindow(limits, nil), store.NewTree()
+		w, tree := window.New(limits, nil), store.NewTree()
 		for range 10 {
 			put(w, tree, "a")
 			w.Trim(start)
 		}
 		v := w.View()
-		require.Equal(t, store.Seq(10), v.Next())
+		require.Equal(t, window.Seq(10), v.Next())
 		require.Positive(t, v.Len())
 	}
 }
@@ -60,8 +61,8 @@ func TestWindow_SizesOutOfAllReasonDoNotOverflow(t *testing.T) {
 	for name, size := range map[string]int{"most": math.MaxInt, "least": math.MinInt} {
 		t.Run(name, func(t *testing.T) {
 			sizeOf := func(*store.Object) int { return size }
-			limits := store.WindowLimits{MinEvents: 20, ChunkSize: 4}
-			w, tree := store.NewWindow(limits, sizeOf), store.NewTree()
+			limits := window.Limits{MinEvents: 20, ChunkSize: 4}
+			w, tree := window.New(limits, sizeOf), store.NewTree()
 			for i := range 100 {
 				put(w, tree, string(rune('a'+i%3)))
 				w.Trim(start)

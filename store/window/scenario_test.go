@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"context"
@@ -14,9 +14,10 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
-// TestWindow_Scenarios runs testdata/window. Times are durations since the
+// TestWindow_Scenarios runs testdata. Times are durations since the
 // scenario began; an object has as many megabytes as its scenario says, else
 // none. The commands are:
 //
@@ -36,7 +37,7 @@ import (
 //
 // All but the last six print the window.
 func TestWindow_Scenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/window", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &windowScenario{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if out, ok := s.ask(t, d); ok {
@@ -48,7 +49,7 @@ func TestWindow_Scenarios(t *testing.T) {
 }
 
 type windowScenario struct {
-	window *store.Window
+	window *window.Window
 	tree   *store.Tree
 }
 
@@ -60,13 +61,13 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 	at := time.Unix(0, 0).Add(durationArg(t, d, "at"))
 	switch d.Cmd {
 	case "new":
-		limits := store.WindowLimits{
+		limits := window.Limits{
 			ChunkSize: intArg(t, d, "chunk"), MaxEvents: intArg(t, d, "events"), MinEvents: intArg(t, d, "min"),
 			MaxBytes: int64(intArg(t, d, "mb")) * megabyte, MinAge: durationArg(t, d, "age"),
 		}
 		require.NoError(t, limits.Validate("limits"))
 		s.tree = store.NewTree()
-		s.window = store.NewWindow(limits, func(o *store.Object) int {
+		s.window = window.New(limits, func(o *store.Object) int {
 			mb, _ := strconv.Atoi(storetest.ValueOf(o))
 			return mb * megabyte
 		})
@@ -102,10 +103,10 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 
 // ask runs a command that only reads, once for each number in its input.
 func (s *windowScenario) ask(t *testing.T, d *datadriven.TestData) (out string, ok bool) {
-	answers := map[string]func(v store.WindowView, n uint64) string{
+	answers := map[string]func(v window.View, n uint64) string{
 		"seek": answerSeek, "read": answerRead, "state": s.answerState,
-		"position": func(v store.WindowView, n uint64) string { return v.RevisionAt(store.Seq(n)).String() },
-		"since":    func(v store.WindowView, n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
+		"position": func(v window.View, n uint64) string { return v.RevisionAt(window.Seq(n)).String() },
+		"since":    func(v window.View, n uint64) string { return fmt.Sprint("position ", v.Since(int(n))) },
 	}
 	if d.Cmd == "held" {
 		return fmt.Sprintln(s.window.View().Bytes()/megabyte, "MB"), true
@@ -127,7 +128,7 @@ func (s *windowScenario) summary() string {
 		v.Floor(), v.First(), v.Next(), v.Len(), v.Revision())
 }
 
-func answerSeek(v store.WindowView, n uint64) string {
+func answerSeek(v window.View, n uint64) string {
 	at, err := v.Seek(store.Revision(n))
 	if err != nil {
 		return briefly(err)
@@ -135,16 +136,16 @@ func answerSeek(v store.WindowView, n uint64) string {
 	return fmt.Sprint("position ", at)
 }
 
-func answerRead(v store.WindowView, n uint64) string {
-	events, ok := v.Read(store.Seq(n))
+func answerRead(v window.View, n uint64) string {
+	events, ok := v.Read(window.Seq(n))
 	if !ok {
 		return "too late"
 	}
 	return strings.ReplaceAll(strings.TrimSpace(storetest.PrintEvents(events)), "\n", ", ")
 }
 
-func (s *windowScenario) answerState(v store.WindowView, n uint64) string {
-	now := store.Snapshot{Revision: v.Revision(), Base: s.tree.View(), Window: v}
+func (s *windowScenario) answerState(v window.View, n uint64) string {
+	now := window.Snapshot{Revision: v.Revision(), Base: s.tree.View(), Window: v}
 	state, err := now.StateAt(context.Background(), store.Revision(n))
 	if err != nil {
 		return briefly(err)

@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"fmt"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // windowModel is a window that is obviously right: it keeps every event and
 // every state for ever, and learns only from the window's First how much of
 // them the window still has to know.
 type windowModel struct {
-	window *store.Window
+	window *window.Window
 	tree   *store.Tree
 	// now is the time, latest the latest that it has been.
 	now, latest time.Time
@@ -41,13 +42,13 @@ type relist struct {
 
 // pastView is a view with what it showed when it was taken.
 type pastView struct {
-	view   store.WindowView
+	view   window.View
 	events []store.Event
 }
 
-func newWindowModel(limits store.WindowLimits) *windowModel {
+func newWindowModel(limits window.Limits) *windowModel {
 	m := &windowModel{
-		window: store.NewWindow(limits, func(o *store.Object) int { return storetest.Things.Size(o) * megabyte }),
+		window: window.New(limits, func(o *store.Object) int { return storetest.Things.Size(o) * megabyte }),
 		tree:   storetest.TreeOf(), now: time.Unix(0, 0), latest: time.Unix(0, 0),
 		states: map[store.Revision]string{}, unseen: map[store.Revision]bool{},
 	}
@@ -150,7 +151,7 @@ func (m *windowModel) join(minAge time.Duration) {
 }
 
 // trim lets time pass, or jump, and drops what is out of the limits.
-func (m *windowModel) trim(t *rapid.T, limits store.WindowLimits) {
+func (m *windowModel) trim(t *rapid.T, limits window.Limits) {
 	before := m.window.View()
 	m.now = m.now.Add(time.Duration(rapid.IntRange(-5, 20).Draw(t, "seconds")) * time.Second)
 	if m.now.After(m.latest) {
@@ -188,7 +189,7 @@ func (m *windowModel) forget(t *rapid.T) {
 func (m *windowModel) look(t *rapid.T) {
 	v := m.window.View()
 	kept := m.events[v.First():]
-	require.Equal(t, store.Seq(len(m.events)), v.Next())
+	require.Equal(t, window.Seq(len(m.events)), v.Next())
 	require.Equal(t, len(kept), v.Len())
 	require.Equal(t, m.revision, v.Revision())
 	require.Equal(t, m.floor, v.Floor())
@@ -203,14 +204,14 @@ func (m *windowModel) look(t *rapid.T) {
 }
 
 // requireHolds checks that the events are what the view has, and no more.
-func requireHolds(t *rapid.T, v store.WindowView, events []store.Event) {
+func requireHolds(t *rapid.T, v window.View, events []store.Event) {
 	read, held := []store.Event{}, int64(0)
 	for at := v.First(); at < v.Next(); {
 		chunk, ok := v.Read(at)
 		require.True(t, ok)
 		require.NotEmpty(t, chunk)
 		read = append(read, chunk...)
-		at += store.Seq(len(chunk))
+		at += window.Seq(len(chunk))
 	}
 	require.True(t, slices.Equal(events, read), "want %v, got %v", events, read)
 	for _, ev := range read {
@@ -229,7 +230,7 @@ func requireHolds(t *rapid.T, v store.WindowView, events []store.Event) {
 }
 
 // lookAt checks what the window says of a revision.
-func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision) {
+func (m *windowModel) lookAt(t *rapid.T, v window.View, rev store.Revision) {
 	at, err := v.Seek(rev)
 	state, stateErr := snapshot(m.window, m.tree).StateAt(t.Context(), rev)
 	if rev < m.floor || m.unseen[rev] {
@@ -238,7 +239,7 @@ func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision)
 		return
 	}
 	require.NoError(t, err, "%v", rev)
-	want := store.Seq(len(m.events))
+	want := window.Seq(len(m.events))
 	for want > v.First() && m.events[want-1].Revision > rev {
 		want--
 	}
@@ -254,7 +255,7 @@ func (m *windowModel) lookAt(t *rapid.T, v store.WindowView, rev store.Revision)
 
 // lookFrom checks that a reader at a position misses nothing if it starts
 // again from its revision, if it can.
-func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView, at store.Seq) {
+func (m *windowModel) lookFrom(t *rapid.T, v window.View, at window.Seq) {
 	rev := v.RevisionAt(at)
 	if again, err := v.Seek(rev); err == nil {
 		require.Equal(t, at, again, "revision %v", rev)
@@ -267,7 +268,7 @@ func (m *windowModel) lookFrom(t *rapid.T, v store.WindowView, at store.Seq) {
 
 func TestWindow_AgreesWithTheFullHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := store.WindowLimits{
+		limits := window.Limits{
 			ChunkSize: rapid.IntRange(1, 5).Draw(t, "chunk"),
 			MaxEvents: rapid.IntRange(5, 20).Draw(t, "events"),
 			MaxBytes:  int64(rapid.IntRange(1, 500).Draw(t, "megabytes")) * megabyte,

@@ -1,4 +1,4 @@
-package store_test
+package window_test
 
 import (
 	"context"
@@ -10,18 +10,19 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // The states within a gap have no revision of their own, only positions.
 func TestStateBefore_WithinAGap(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2}, nil), storetest.TreeOf("a", "b")
+	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), storetest.TreeOf("a", "b")
 	listed := storetest.TreeOf("c", "d", "e")
 	events := store.Diff(storetest.Things, tree.View(), listed.View(), 10, 30, start)
 	require.Len(t, events, 5)
 	w.AppendDiff(events, 10, 30, start)
 	now := snapshot(w, listed)
 	for at := range 6 {
-		state, err := now.StateBefore(t.Context(), store.Seq(at))
+		state, err := now.StateBefore(t.Context(), window.Seq(at))
 		require.NoError(t, err)
 		require.Equal(t, storetest.Keys(tree.View(), "", ""), storetest.Keys(state, "", ""), "position %d", at)
 		switch {
@@ -39,7 +40,7 @@ func TestStateBefore_WithinAGap(t *testing.T) {
 }
 
 func TestStateBefore_WhatTheWindowHasIsExpired(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
 	for n := range 8 {
 		put(w, tree, fmt.Sprint("k", n%3))
 	}
@@ -99,7 +100,7 @@ func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
 
 // States are rebuilt from the nearest that is known, before or after.
 func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{}, nil), storetest.TreeOf()
+	w, tree := window.New(window.Limits{}, nil), storetest.TreeOf()
 	model := []string{""}
 	for n := range 6000 {
 		switch key := fmt.Sprint("k", n*7919%97); {
@@ -120,7 +121,7 @@ func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
 }
 
 func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
-	w, tree := store.NewWindow(store.WindowLimits{ChunkSize: 4}, nil), store.NewTree(storetest.ByNode)
+	w, tree := window.New(window.Limits{ChunkSize: 4}, nil), store.NewTree(storetest.ByNode)
 	w.Reset(0)
 	for n := range 10 {
 		put(w, tree, fmt.Sprint("k", n))
@@ -138,7 +139,7 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 // rebuilt for a reader of a later snapshot.
 func TestStateBefore_IgnoresStatesOfLaterSnapshots(t *testing.T) {
 	w, tree := filled(300)
-	old := &store.Snapshot{Revision: 300, Base: store.NewTree(storetest.ByNode).View(), Unapplied: 300, Window: w.View()}
+	old := &window.Snapshot{Revision: 300, Base: store.NewTree(storetest.ByNode).View(), Unapplied: 300, Window: w.View()}
 	for n := range 1100 {
 		put(w, tree, fmt.Sprint("k", n))
 	}
@@ -155,7 +156,7 @@ func TestStateBefore_OfWhatTheWindowHasDroppedIsSharedByItsReaders(t *testing.T)
 	w, tree := filled(10_000)
 	old := snapshot(w, tree)
 	w.Trim(start.Add(time.Hour))
-	for _, at := range []store.Seq{100, 101, 9_990} {
+	for _, at := range []window.Seq{100, 101, 9_990} {
 		state, err := old.StateBefore(t.Context(), at)
 		require.NoError(t, err)
 		require.Equal(t, min(int(at), 1000), state.Len())
