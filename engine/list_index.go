@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // ByIndex returns the cached objects whose indexed field or label has value, in
@@ -50,7 +51,7 @@ func (e *core) byAttribute(ctx context.Context, a store.Attribute, value string)
 	if err != nil {
 		return nil, e.translateStorage(err)
 	}
-	return slices.AppendSeq([]*store.Object{}, store.WithValue(slices.Values(all.Items), a, value)), nil
+	return slices.AppendSeq([]*store.Object{}, tree.WithValue(slices.Values(all.Items), a, value)), nil
 }
 
 func (e *core) attribute(index string) (store.Attribute, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -23,7 +24,7 @@ func (e *core) listSnapshot(snap *window.Snapshot, q query) *listed {
 		return list
 	}
 	list.Items = make([]*store.Object, 0, usualPage)
-	candidates, fetched := store.CandidatesOf(state, q.filter, q.after), 0
+	candidates, fetched := tree.CandidatesOf(state, q.filter, q.after), 0
 	if candidates.Match && q.limit == 0 {
 		list.Items = slices.AppendSeq(list.Items, candidates.Objects)
 		e.countList(candidates.Index, len(list.Items), len(list.Items))

@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -169,7 +170,7 @@ func (u *uncachedWatch) list(ctx context.Context, opts *WatchOptions) (_ Revisio
 	if page.Revision < opts.From {
 		return 0, &FutureError{Requested: opts.From, Current: page.Revision}
 	}
-	state := store.NewTree()
+	state := tree.New()
 	for _, o := range page.Items {
 		state.Put(o)
 	}

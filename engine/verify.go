@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watchcache"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -132,7 +133,7 @@ type comparison struct {
 	first          string
 }
 
-func newComparison(cached *store.TreeView) *comparison {
+func newComparison(cached *tree.View) *comparison {
 	c := &comparison{cache: newDigester(), backend: newDigester()}
 	c.next, c.stop = iter.Pull(cached.All("", ""))
 	c.ahead, _ = c.next()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // An update that leaves labels and fields alone takes up the sets of the state
@@ -65,15 +66,15 @@ func TestNotFoundError_SaysWhatWasLookedFor(t *testing.T) {
 // or not.
 func TestShareAttributes_LeavesIndexesRight(t *testing.T) {
 	node := store.Attribute{Kind: store.Field, Name: "node"}
-	tree := store.NewTree(node, store.LabelAttribute("app"))
+	state := tree.New(node, store.LabelAttribute("app"))
 	on := func(name string, prev *store.Object) *store.Object {
 		o := &store.Object{Key: "a", Fields: []string{name}}
 		store.ShareAttributes(o, prev)
-		tree.Put(o)
+		state.Put(o)
 		return o
 	}
 	found := func(name string) (all []*store.Object) {
-		objects, err := tree.View().ByIndex(node, name, "", "")
+		objects, err := state.View().ByIndex(node, name, "", "")
 		require.NoError(t, err)
 		for o := range objects {
 			all = append(all, o)

@@ -68,3 +68,9 @@ func TestColumns_UnknownFieldSaysWhatWasMeant(t *testing.T) {
 	_, err := store.NewColumns().Attribute("a")
 	require.EqualError(t, err, `unknown field "a": no fields are declared`)
 }
+
+func TestAttribute_IsWrittenAsText(t *testing.T) {
+	require.Equal(t, "field:spec.nodeName", storetest.ByNode.String())
+	require.Equal(t, "label:app", storetest.ByApp.String())
+	require.Equal(t, "AttributeKind(0):", store.Attribute{}.String())
+}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
-	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 func TestBookmarks_ComeOnceAPeriodToWatchesWithTheOption(t *testing.T) {
@@ -26,7 +26,7 @@ func TestBookmarks_ComeOnceAPeriodToWatchesWithTheOption(t *testing.T) {
 // Progress that was made while a consumer read its initial state is reported soon after, not a period later.
 func TestBookmarks_ComeSoonAfterAnInitialStateThatTookLong(t *testing.T) {
 	f := newFixture(t)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.write(2)
 	snap := f.published.Load()
 	w := f.watchFrom(watcher.Options{Bookmarks: true}, watcher.Start{Next: snap.Window.Next(), After: 2, State: snap.State(), InitialEnd: true})

@@ -17,6 +17,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -36,7 +37,7 @@ type fixture struct {
 	generation uint64
 	stats      dispatcher.Stats
 	// state, if set, is published, for watches that conflate.
-	state *store.Tree
+	state *tree.Tree
 	// onStall, if set, is called for each watch that is called stalled.
 	onStall func(*watcher.Member)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // progressing has the dispatcher take in a watch from the newest snapshot on that is told of
@@ -164,7 +165,7 @@ func TestProgress_IsToldToAHandler(t *testing.T) {
 // The initial state ends in a bookmark of its own.
 func TestProgress_IsToldAfterTheInitialState(t *testing.T) {
 	f := newFixture(t)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.write(2)
 	snap := f.published.Load()
 	w := f.admit(watcher.Options{Bookmarks: true, Progress: true}, dispatcher.Register{

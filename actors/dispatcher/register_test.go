@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // Before a watch from 5 is registered, a list has taken the place of what
@@ -48,14 +49,14 @@ func TestRegister_StartOfAnotherEpochExpires(t *testing.T) {
 // That of a watch from now on means as much as before.
 func TestRegister_StartNowOfAnotherEpochIsLater(t *testing.T) {
 	f := newFixture(t)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.write(2, 3)
 	snap := f.published.Load()
 	start := watcher.Start{Next: snap.Window.Next(), After: 3}
 	withState := start
 	withState.State = snap.State()
 	f.window.Reset(1)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.epoch++
 	f.commit()
 	now := f.admit(watcher.Options{}, dispatcher.Register{Start: start, Snapshot: snap, Now: true, AnyEpoch: true})
@@ -114,7 +115,7 @@ func TestRegister_HandlerThatIsToEndIsWoken(t *testing.T) {
 // A consumer that asked for events before its watch was registered is signalled once there are some.
 func TestRegister_SignalsAConsumerThatWaits(t *testing.T) {
 	f := newFixture(t)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.write(2)
 	filter, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestRegister_BeforeTheCommitOfItsSnapshotIsTold(t *testing.T) {
 // A watch from now is on its way while the window moves past the snapshot that its caller saw.
 func TestRegister_StartNowThatTheWindowHasMovedPastIsLater(t *testing.T) {
 	f := newFixtureWith(t, small)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	f.write(2)
 	snap := f.published.Load()
 	start := watcher.Start{Next: snap.Window.Next(), After: 2}

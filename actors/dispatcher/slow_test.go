@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // A watch that catches up and stalls again before the dispatcher hears of it is slow. Here it
@@ -89,7 +90,7 @@ func TestSlow_WatchThatBeginsLateDoesNotLag(t *testing.T) {
 func TestSlow_WatchInItsInitialStateEndsAfterItsBookmark(t *testing.T) {
 	const objects = 1000 // more than a batch
 	f := newFixture(t)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	for n := range objects {
 		f.state.Put(&store.Object{Key: fmt.Sprint(n), Revision: 1})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -76,7 +77,7 @@ func TestEpoch_CountsNoWatchTwice(t *testing.T) {
 // left the window, and goes on.
 func TestWindowMoves_ConflatingWatchIsGivenTheNewestState(t *testing.T) {
 	f := newFixtureWith(t, small)
-	f.state = store.NewTree()
+	f.state = tree.New()
 	conflating := f.watch(watcher.Options{Buffer: 1, Policy: watcher.Conflate})
 	for rev := store.Revision(2); rev <= 9; rev++ {
 		f.write(rev)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // machine decides what a Reflector does. It is a pure state machine: its methods
@@ -209,7 +210,7 @@ func (m *machine) batch(b backend.Batch, err error, now time.Time) {
 }
 
 // tell offers the contents of a batch to the sink.
-func (m *machine) tell(events []store.Event, through store.Revision, state *store.TreeView) {
+func (m *machine) tell(events []store.Event, through store.Revision, state *tree.View) {
 	switch {
 	case len(events) > 0:
 		m.stats.Batches++

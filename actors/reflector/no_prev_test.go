@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/actors/reflector"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // sharing is a source that shares its state, with lists or with batches, and notes what its
@@ -23,7 +23,7 @@ type sharing struct {
 func (s *sharing) List(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
 	page, err := s.source.List(ctx, opts)
 	if err == nil && s.lists {
-		page.Items, page.State = nil, store.NewTree().View()
+		page.Items, page.State = nil, tree.New().View()
 	}
 	return page, err
 }
@@ -42,7 +42,7 @@ type sharingWatch struct{ backend.Watcher }
 func (w sharingWatch) Next(limit int) (backend.Batch, error) {
 	b, err := w.Watcher.Next(limit)
 	if len(b.Events) > 0 {
-		b.State = store.NewTree().View()
+		b.State = tree.New().View()
 	}
 	return b, err
 }

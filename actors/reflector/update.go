@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // Kind is the kind of an [Update].
@@ -120,7 +121,7 @@ type Update struct {
 	// it is; only for Replace and Changes, and only with [Config].State. Changes
 	// without it, from a source that gave it with the Replace, are followed by more,
 	// or no more than [Config].StateEvery have come since the last.
-	State *store.TreeView
+	State *tree.View
 	// Events is at least one change, in revision order; only for Changes.
 	Events []store.Event
 	// Err is what went wrong; only for Unavailable.

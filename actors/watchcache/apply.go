@@ -7,6 +7,7 @@ import (
 	"github.com/watchmill/watchmill/actors/dispatcher"
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // ErrInconsistent: the state differs from storage's. The Reflector relists.
@@ -152,11 +153,11 @@ func (c *cache) replace(u reflector.Update) {
 // appendDiff appends the difference between the state and the listed one to the
 // window. It reports false if that is impossible: storage went back in time, or
 // the state was wrong and there is no newer revision for the corrections.
-func (c *cache) appendDiff(listed *store.TreeView, rev store.Revision) bool {
+func (c *cache) appendDiff(listed *tree.View, rev store.Revision) bool {
 	if rev < c.revision {
 		return false
 	}
-	events := store.Diff(c.Schema, c.state.newest(c.window.View()), listed, c.revision, rev, c.now)
+	events := tree.Diff(c.Schema, c.state.newest(c.window.View()), listed, c.revision, rev, c.now)
 	if rev == c.revision && len(events) > 0 {
 		return false
 	}

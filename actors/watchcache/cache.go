@@ -8,6 +8,7 @@ import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -92,7 +93,7 @@ func newCache(cfg Config, h *Cache) *cache {
 	last := cfg.Published.Load()
 	c := &cache{
 		Config: cfg, handle: h, window: h.window, waiters: &h.waiters, readiness: *h.readiness.Load(),
-		state: state{base: store.NewTree(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch, storeID: last.StoreID,
+		state: state{base: tree.New(cfg.Indexes...).View()}, revision: last.Revision, epoch: last.Epoch, storeID: last.StoreID,
 		filled: last.Generation > 0, distrusted: true, restarted: h.spawned,
 	}
 	if c.filled {

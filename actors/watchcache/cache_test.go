@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -213,7 +214,7 @@ func TestTrim_GoesOnWhileNothingComes(t *testing.T) {
 // Changes that leave the window before anything reads the state are part of it nevertheless.
 func TestTrim_KeepsInTheStateWhatLeavesTheWindow(t *testing.T) {
 	f := newFixture(t, Config{Limits: window.Limits{MaxEvents: 2, ChunkSize: 1}})
-	f.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1, State: store.NewTree().View()})
+	f.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1, State: tree.New().View()})
 	for n := range 10 {
 		f.change(store.Added, object(fmt.Sprint(n), store.Revision(2+n)))
 	}

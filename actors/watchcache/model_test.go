@@ -19,6 +19,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -49,7 +50,7 @@ type cacheModel struct {
 
 	// The source: unsent are the events that the cache has not received. Once it is restored
 	// there are none that follow those before, until it is listed.
-	storage  *store.Tree
+	storage  *tree.Tree
 	rev      store.Revision
 	id       string
 	unsent   []store.Event
@@ -115,7 +116,7 @@ func newCacheModel(t *rapid.T) *cacheModel {
 
 // restore replaces the source's storage by an empty one.
 func (m *cacheModel) restore(rev store.Revision, id string) {
-	m.storage, m.rev, m.id, m.unsent, m.restored = store.NewTree(), rev, id, nil, true
+	m.storage, m.rev, m.id, m.unsent, m.restored = tree.New(), rev, id, nil, true
 }
 
 func (m *cacheModel) Write(t *rapid.T) {

@@ -3,6 +3,7 @@ package watchcache
 import (
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -21,10 +22,10 @@ const MaxUnapplied = 64
 type state struct {
 	// base is the state at position at of the window: the source's own, or a view of
 	// tree, or what a reader has made of these.
-	base *store.TreeView
+	base *tree.View
 	at   window.Seq
 	// tree has all events of the window. It is nil if the source shares its state.
-	tree *store.Tree
+	tree *tree.Tree
 }
 
 // newState returns the listed state. The caller sets at.
@@ -32,16 +33,16 @@ func newState(u reflector.Update, indexes []store.Attribute) state {
 	if usable(u.State, indexes) {
 		return state{base: u.State}
 	}
-	tree := store.NewTree(indexes...)
-	tree.Load(u.Objects)
+	objects := tree.New(indexes...)
+	objects.Load(u.Objects)
 	for o := range u.State.All("", "") { // the source lacks an index
-		tree.Put(o)
+		objects.Put(o)
 	}
-	return state{base: tree.View(), tree: tree}
+	return state{base: objects.View(), tree: objects}
 }
 
 // usable reports whether the source gives its state, with all indexes.
-func usable(source *store.TreeView, indexes []store.Attribute) bool {
+func usable(source *tree.View, indexes []store.Attribute) bool {
 	for _, a := range indexes {
 		if !source.Indexed(a) {
 			return false
@@ -51,7 +52,7 @@ func usable(source *store.TreeView, indexes []store.Attribute) bool {
 }
 
 // newest returns the state at the end of the window.
-func (s *state) newest(w window.View) *store.TreeView {
+func (s *state) newest(w window.View) *tree.View {
 	if s.at < w.Next() {
 		if s.tree != nil {
 			s.base = s.tree.View()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/reflector"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -16,13 +17,13 @@ var byApp = store.LabelAttribute("app")
 
 // source is storage that keeps a state of its own, with its log.
 type source struct {
-	tree   *store.Tree
+	tree   *tree.Tree
 	window *window.Window
 	rev    store.Revision
 }
 
 func newSource(indexes ...store.Attribute) *source {
-	s := &source{tree: store.NewTree(indexes...), window: window.New(window.Limits{ChunkSize: 3}, nil)}
+	s := &source{tree: tree.New(indexes...), window: window.New(window.Limits{ChunkSize: 3}, nil)}
 	s.window.Reset(0)
 	return s
 }
@@ -44,7 +45,7 @@ func (s *source) write(key string, remove bool) store.Event {
 	return ev
 }
 
-func described(v *store.TreeView) (text string) {
+func described(v *tree.View) (text string) {
 	for o := range v.All("", "") {
 		text += fmt.Sprint(o.Key, "@", o.Revision, " ")
 	}

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -16,7 +17,7 @@ type backlog struct {
 	size   int
 	// base is the state at the cursor's position, which a Conflate watch is
 	// conflated from. It keeps that state alive.
-	base *store.TreeView
+	base *tree.View
 	// first is where the window starts that no longer has the watch's position. A
 	// consumer may read on before that window is published.
 	first window.Seq

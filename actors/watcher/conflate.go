@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -34,7 +35,7 @@ func (c *cursor) mustConflate(snap *window.Snapshot) bool {
 func (w *Watch) conflation(snap *window.Snapshot) func() {
 	schema, b, after := w.stream.schema, w.cur.backlog, w.cur.rev
 	return func() {
-		events := store.Diff(schema, b.base, snap.State(), after, snap.Revision, snap.At)
+		events := tree.Diff(schema, b.base, snap.State(), after, snap.Revision, snap.At)
 		for i := range events {
 			events[i].Marks = store.Conflated
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -212,7 +213,7 @@ func (c *consumed) judge(t *rapid.T, w *world) {
 	}
 	c.judgeLoss(t, want, got)
 	selected := map[string]*store.Object{}
-	for o := range store.Select(w.tree.View(), w.stream.Filter(), "") {
+	for o := range tree.Select(w.tree.View(), w.stream.Filter(), "") {
 		selected[o.Key] = o
 	}
 	require.Equal(t, selected, c.state)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // batchSize is how many events of a state, or of a difference, are delivered at
@@ -19,7 +20,7 @@ const smallState = 8
 // initialEvents is the part of a watch's initial state that has not been delivered.
 type initialEvents struct {
 	// state is delivered in key order, after the key `after`; nil at its end.
-	state *store.TreeView
+	state *tree.View
 	after string
 	// revision is that of the state.
 	revision store.Revision
@@ -56,7 +57,7 @@ func (i *initialEvents) next(f *store.Filter) ([]store.Event, error) {
 // nextState returns the next batch of the state as Added events, and drops the state
 // at its end.
 func (i *initialEvents) nextState(f *store.Filter) ([]store.Event, error) {
-	from := store.CandidatesOf(i.state, f, i.after)
+	from := tree.CandidatesOf(i.state, f, i.after)
 	all, most := from.Match, min(batchSize, i.state.Len())
 	batch := struct { // one allocation, since the loop's body is a function
 		events   []store.Event

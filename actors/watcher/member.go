@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -27,7 +28,7 @@ type Start struct {
 	// and After are then unused.
 	Pending store.Revision
 	// State is delivered first, as Added events; nil for none.
-	State *store.TreeView
+	State *tree.View
 	// InitialEnd requests the bookmark after State, at revision After.
 	InitialEnd bool
 }

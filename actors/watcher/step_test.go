@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -17,14 +18,14 @@ import (
 
 // rareState returns a tree of objects without labels, the last of which is labelled rare, and the
 // stream of those with that label.
-func rareState(t *testing.T, n int) (*store.Tree, *Stream) {
-	tree := store.NewTree()
+func rareState(t *testing.T, n int) (*tree.Tree, *Stream) {
+	objects := tree.New()
 	for i := range n {
-		tree.Put(numbered(i))
+		objects.Put(numbered(i))
 	}
 	filter, err := store.NewFilter(nil, store.FilterOptions{Labels: "rare"})
 	require.NoError(t, err)
-	return tree, NewStream(new(store.Schema), filter, 0)
+	return objects, NewStream(new(store.Schema), filter, 0)
 }
 
 func numbered(i int) *store.Object {
@@ -44,12 +45,12 @@ func steps(w *Watch) (events []store.Event, n int) {
 }
 
 func TestTake_SearchesAStateInSteps(t *testing.T) {
-	tree, stream := rareState(t, 3*stepSize)
-	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
+	objects, stream := rareState(t, 3*stepSize)
+	objects.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: objects.View()})
 	w := New(feed, Options{})
-	w.Member().Begin(stream, Start{After: 2, State: tree.View(), InitialEnd: true})
+	w.Member().Begin(stream, Start{After: 2, State: objects.View(), InitialEnd: true})
 	events, n := steps(w)
 	require.Len(t, events, 1)
 	require.Equal(t, "rare", events[0].Key())
@@ -64,12 +65,12 @@ func TestTake_SearchesAStateInSteps(t *testing.T) {
 
 // A search that is given up goes on from there with the next call.
 func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
-	tree, stream := rareState(t, 3*stepSize)
-	tree.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
+	objects, stream := rareState(t, 3*stepSize)
+	objects.Put(&store.Object{Key: "rare", Revision: 2, Created: 2, Labels: store.LabelsOf(map[string]string{"rare": ""})})
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: objects.View()})
 	w := New(feed, Options{})
-	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
+	w.Member().Begin(stream, Start{After: 2, State: objects.View()})
 	reason := errors.New("enough")
 	done, cancel := context.WithCancelCause(t.Context())
 	cancel(reason)
@@ -86,11 +87,11 @@ func TestNext_GivesUpBetweenStepsOfASearch(t *testing.T) {
 
 // While nothing is found, other actors have turns in between.
 func TestHandler_HasATurnForEachStep(t *testing.T) {
-	tree, stream := rareState(t, 3*stepSize+1)
+	objects, stream := rareState(t, 3*stepSize+1)
 	feed := &Feed{Registry: new(Registry)}
-	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: tree.View()})
+	feed.Publish(&window.Snapshot{Revision: 2, Generation: 1, Base: objects.View()})
 	w := NewHandled(feed, Options{}, func(*Delivery) { t.Error("there is nothing for it") })
-	w.Member().Begin(stream, Start{After: 2, State: tree.View()})
+	w.Member().Begin(stream, Start{After: 2, State: objects.View()})
 	h, turns := w.target.(*handler), 1
 	for h.Woken(nil) {
 		turns++
@@ -117,7 +118,7 @@ func appendAdded(w *window.Window, key string, labels map[string]string) {
 
 func snapshotOf(w *window.Window) *window.Snapshot {
 	view := w.View()
-	return &window.Snapshot{Revision: view.Revision(), Generation: 1, Base: store.NewTree().View(), Window: view}
+	return &window.Snapshot{Revision: view.Revision(), Generation: 1, Base: tree.New().View(), Window: view}
 }
 
 func TestTake_SearchesTheWindowInSteps(t *testing.T) {
@@ -248,16 +249,16 @@ func toBeConflated(t *testing.T, during func(*Watch)) *Watch {
 		clone := *o
 		return &clone
 	}}
-	tree, recent := store.NewTree(), window.New(window.Limits{MaxEvents: 4, ChunkSize: 1}, nil)
+	objects, recent := tree.New(), window.New(window.Limits{MaxEvents: 4, ChunkSize: 1}, nil)
 	recent.Reset(1)
 	publish := func() *window.Snapshot {
 		recent.Trim(time.Time{})
-		return &window.Snapshot{Revision: recent.View().Revision(), Generation: 1, Base: tree.View(), Window: recent.View()}
+		return &window.Snapshot{Revision: recent.View().Revision(), Generation: 1, Base: objects.View(), Window: recent.View()}
 	}
 	write := func(what store.EventType, key string, prev *store.Object) {
 		rev := recent.View().Revision() + 1
 		ev := store.Event{Type: what, Revision: rev, Object: &store.Object{Key: key, Revision: rev, Created: rev}, Prev: prev}
-		tree.Apply(ev)
+		objects.Apply(ev)
 		recent.Append(ev, time.Time{})
 	}
 	write(store.Added, "a", nil)
@@ -266,7 +267,7 @@ func toBeConflated(t *testing.T, during func(*Watch)) *Watch {
 	feed.Publish(first)
 	w = New(feed, Options{Policy: Conflate, Buffer: 1})
 	w.Member().Begin(NewStream(schema, nil, 0), Start{Next: first.Window.Next(), After: first.Revision})
-	write(store.Deleted, "a", tree.Get("a"))
+	write(store.Deleted, "a", objects.Get("a"))
 	for i := range 8 {
 		write(store.Added, fmt.Sprint("b", i), nil)
 	}

@@ -9,20 +9,21 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // counterLog is a cache of one key that is written again and again, as the
 // watchCache would publish it.
 type counterLog struct {
-	tree   *store.Tree
+	tree   *tree.Tree
 	window *window.Window
 	rev    store.Revision
 }
 
 func newCounterLog(events int) *counterLog {
 	h := &counterLog{
-		tree:   store.NewTree(),
+		tree:   tree.New(),
 		window: window.New(window.Limits{MaxEvents: events, ChunkSize: 1}, nil),
 		rev:    1,
 	}

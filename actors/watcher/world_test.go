@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors/watcher"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -20,7 +21,7 @@ var errIdle = errors.New("nothing to read")
 type world struct {
 	t       require.TestingT
 	history *history
-	tree    *store.Tree
+	tree    *tree.Tree
 	window  *window.Window
 	stream  *watcher.Stream
 	feed    watcher.Feed
@@ -34,7 +35,7 @@ type world struct {
 
 func newWorld(t require.TestingT, filter *store.Filter, limits window.Limits) *world {
 	w := &world{
-		t: t, history: newHistory(t), tree: store.NewTree(),
+		t: t, history: newHistory(t), tree: tree.New(),
 		window:  window.New(limits, func(*store.Object) int { return 1 }),
 		stream:  watcher.NewStream(schema, filter, 0),
 		pending: map[*watcher.Member]store.Revision{},

@@ -74,5 +74,5 @@ func TestFacades_AreAllThatIsGeneric(t *testing.T) {
 
 // The test above can fail: storage in memory compiles B-trees, once for all.
 func TestFacades_AreToldFromOtherGenericCode(t *testing.T) {
-	require.True(t, slices.ContainsFunc(symbols(t, "../../store"), foreign))
+	require.True(t, slices.ContainsFunc(symbols(t, "../../store/tree"), foreign))
 }

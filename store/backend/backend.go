@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -227,7 +228,7 @@ type List struct {
 	// State, if not nil, is the whole list as storage keeps it, with the storage's
 	// indexes: then Items are empty, and it is the last page. It is set only if it was
 	// requested.
-	State *store.TreeView
+	State *tree.View
 }
 
 // WatchOptions says where a watch starts and what it covers.
@@ -311,5 +312,5 @@ type Batch struct {
 	// State, if not nil, is the storage's own state at Through. A watch that requested
 	// it, of storage that has one, gets it with the newest events, subject to
 	// [WatchOptions].StateEvery; any other batch without it is followed by more.
-	State *store.TreeView
+	State *tree.View
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 type account struct {
@@ -191,7 +192,7 @@ func ExamplePage() {
 
 // Storage that keeps its state in a tree does not read what remains after a page.
 func ExampleStatePage() {
-	state := store.NewTree()
+	state := tree.New()
 	for _, key := range []string{"a", "b", "c"} {
 		state.Put(&store.Object{Key: key})
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -105,9 +106,9 @@ func Page(s Scan, at store.Revision, objects iter.Seq[*store.Object]) *List {
 }
 
 // StatePage is [Page] of the objects of a state. It reads only those of the page, and counts
-// the rest with [store.TreeView.Count], so that all pages of a list together cost no more than
+// the rest with [tree.View.Count], so that all pages of a list together cost no more than
 // its objects.
-func StatePage(s Scan, at store.Revision, state *store.TreeView) *List {
+func StatePage(s Scan, at store.Revision, state *tree.View) *List {
 	page := &List{Revision: at, Items: []*store.Object{}}
 	for o := range state.All(s.Prefix, s.After) {
 		if s.Limit > 0 && len(page.Items) == s.Limit {

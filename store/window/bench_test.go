@@ -5,21 +5,22 @@ import (
 	"testing"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // filled returns a window with n events over 1,000 keys, and its tree.
-func filled(n int) (*window.Window, *store.Tree) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+func filled(n int) (*window.Window, *tree.Tree) {
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	for i := range n {
-		put(w, tree, fmt.Sprintf("key/%03d", i%1000))
+		put(w, objects, fmt.Sprintf("key/%03d", i%1000))
 	}
-	return w, tree
+	return w, objects
 }
 
 func BenchmarkAppend(b *testing.B) {
-	w, tree := filled(10_000)
-	o := tree.Get("key/000")
+	w, objects := filled(10_000)
+	o := objects.Get("key/000")
 	rev := w.View().Revision()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -75,10 +76,10 @@ func BenchmarkSeek(b *testing.B) {
 // States of the past: as many events before the newest, over 1,000 keys, and of
 // those that were read before.
 func BenchmarkSnapshotStateAt(b *testing.B) {
-	w, tree := filled(100_000)
+	w, objects := filled(100_000)
 	for _, back := range []store.Revision{1, 256, 1000, 10_000} {
 		b.Run(fmt.Sprint("back=", back), func(b *testing.B) {
-			s := snapshot(w, tree)
+			s := snapshot(w, objects)
 			b.ReportAllocs()
 			for n := store.Revision(0); b.Loop(); n++ {
 				if _, err := s.StateAt(b.Context(), s.Revision-back-n%7); err != nil {

@@ -7,21 +7,22 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // written returns a window that starts at revision 10 and has three events.
-func written() (*window.Window, *store.Tree) {
-	tree := store.NewTree()
+func written() (*window.Window, *tree.Tree) {
+	objects := tree.New()
 	w := window.New(window.Limits{MaxEvents: 2}, nil)
 	w.Reset(10)
 	for i, key := range []string{"a", "b", "c"} {
 		o := &store.Object{Key: key, Revision: store.Revision(11 + i)}
 		ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o}
 		w.Append(ev, time.Unix(0, 0))
-		tree.Put(o)
+		objects.Put(o)
 	}
-	return w, tree
+	return w, objects
 }
 
 // A watch seeks the position after the revision that it knows, then reads.
@@ -60,8 +61,8 @@ func ExampleWindow_Trim() {
 }
 
 func ExampleSnapshot_StateAt() {
-	w, tree := written()
-	now := window.Snapshot{Revision: 13, Base: tree.View(), Window: w.View()}
+	w, objects := written()
+	now := window.Snapshot{Revision: 13, Base: objects.View(), Window: w.View()}
 	state, err := now.StateAt(context.Background(), 12)
 	if err != nil {
 		fmt.Println(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -44,9 +45,9 @@ func TestWindow_WorksWithAnyLimits(t *testing.T) {
 		{MinEvents: 100, MaxEvents: 3},
 		{MaxBytes: 1},
 	} {
-		w, tree := window.New(limits, nil), store.NewTree()
+		w, objects := window.New(limits, nil), tree.New()
 		for range 10 {
-			put(w, tree, "a")
+			put(w, objects, "a")
 			w.Trim(start)
 		}
 		v := w.View()
@@ -62,12 +63,12 @@ func TestWindow_SizesOutOfAllReasonDoNotOverflow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sizeOf := func(*store.Object) int { return size }
 			limits := window.Limits{MinEvents: 20, ChunkSize: 4}
-			w, tree := window.New(limits, sizeOf), store.NewTree()
+			w, objects := window.New(limits, sizeOf), tree.New()
 			for i := range 100 {
-				put(w, tree, string(rune('a'+i%3)))
+				put(w, objects, string(rune('a'+i%3)))
 				w.Trim(start)
 				require.Positive(t, w.View().Bytes())
-				require.Positive(t, tree.View().Bytes(sizeOf))
+				require.Positive(t, objects.View().Bytes(sizeOf))
 			}
 			if size > 0 {
 				require.Less(t, w.View().Len(), 30, "more than MaxBytes, so no more than MinEvents stay")

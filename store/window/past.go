@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // StateAt returns the state at exactly revision rev, with the indexes of State.
@@ -14,7 +15,7 @@ import (
 // The error is an [*store.ExpiredError] if rev was trimmed or is in a gap (see
 // [View.Seek]), a [*store.FutureError] if rev is in the future, and otherwise
 // ctx's cause.
-func (s *Snapshot) StateAt(ctx context.Context, rev store.Revision) (*store.TreeView, error) {
+func (s *Snapshot) StateAt(ctx context.Context, rev store.Revision) (*tree.View, error) {
 	if rev > s.Revision {
 		return nil, &store.FutureError{Requested: rev, Current: s.Revision}
 	}
@@ -42,7 +43,7 @@ func (s *Snapshot) StateAt(ctx context.Context, rev store.Revision) (*store.Tree
 //
 // The error is an [*store.ExpiredError] if at is not in the window any more, a
 // [*store.FutureError] if it is after Next, and otherwise ctx's cause.
-func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*store.TreeView, error) {
+func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*tree.View, error) {
 	switch v := s.Window; {
 	case at < v.first:
 		return nil, &store.ExpiredError{Requested: v.RevisionAt(at), Oldest: v.floor}
@@ -56,17 +57,17 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*store.TreeView, er
 	if known.at == at {
 		return known.state, nil
 	}
-	tree := store.TreeOf(known.state)
+	objects := tree.From(known.state)
 	var err error
 	if known.at < at {
-		err = s.Window.roll(ctx, tree, known.at, at)
+		err = s.Window.roll(ctx, objects, known.at, at)
 	} else {
-		err = s.Window.undo(ctx, tree, at, known.at)
+		err = s.Window.undo(ctx, objects, at, known.at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	state := tree.View()
+	state := objects.View()
 	switch {
 	case s.Window.rebuilt.forgot(at):
 		s.keep(at, state)
@@ -78,7 +79,7 @@ func (s *Snapshot) StateBefore(ctx context.Context, at Seq) (*store.TreeView, er
 
 // keep caches a rebuilt state for as long as the snapshot is in use: the window moves past
 // many watches at once, each of which may ask for the state at its position.
-func (s *Snapshot) keep(at Seq, state *store.TreeView) {
+func (s *Snapshot) keep(at Seq, state *tree.View) {
 	past := s.past.Load()
 	if past == nil {
 		past = new(rebuiltStates)
@@ -90,13 +91,13 @@ func (s *Snapshot) keep(at Seq, state *store.TreeView) {
 }
 
 // roll applies the events from position start up to end to t.
-func (v View) roll(ctx context.Context, t *store.Tree, start, end Seq) error {
+func (v View) roll(ctx context.Context, t *tree.Tree, start, end Seq) error {
 	return v.each(ctx, start, end, func(ev store.Event) { t.Apply(ev) })
 }
 
 // undo reverts the events from position start up to end in t, the state after them.
 // The first of a key's events has the object to go back to; its later ones are skipped.
-func (v View) undo(ctx context.Context, t *store.Tree, start, end Seq) error {
+func (v View) undo(ctx context.Context, t *tree.Tree, start, end Seq) error {
 	undone := map[string]struct{}{}
 	return v.each(ctx, start, end, func(ev store.Event) {
 		if ev.Type == store.Emitted {
@@ -155,7 +156,7 @@ type rebuiltStates struct {
 // knownState is a state that needs no event to be applied, and its position in the window.
 type knownState struct {
 	at    Seq
-	state *store.TreeView
+	state *tree.View
 }
 
 // nearest returns the state nearest to at among newest and those cached from first
@@ -183,7 +184,7 @@ func (r *rebuiltStates) nearest(at, first Seq, newest knownState) knownState {
 func distance(a, b Seq) Seq { return max(a, b) - min(a, b) }
 
 // keep caches a state that the window reaches back to, evicting the least recently used one.
-func (r *rebuiltStates) keep(at Seq, state *store.TreeView) {
+func (r *rebuiltStates) keep(at Seq, state *tree.View) {
 	if r == nil {
 		return
 	}

@@ -10,27 +10,28 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // The states within a gap have no revision of their own, only positions.
 func TestStateBefore_WithinAGap(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), storetest.TreeOf("a", "b")
+	w, objects := window.New(window.Limits{ChunkSize: 2}, nil), storetest.TreeOf("a", "b")
 	listed := storetest.TreeOf("c", "d", "e")
-	events := store.Diff(storetest.Things, tree.View(), listed.View(), 10, 30, start)
+	events := tree.Diff(storetest.Things, objects.View(), listed.View(), 10, 30, start)
 	require.Len(t, events, 5)
 	w.AppendDiff(events, 10, 30, start)
 	now := snapshot(w, listed)
 	for at := range 6 {
 		state, err := now.StateBefore(t.Context(), window.Seq(at))
 		require.NoError(t, err)
-		require.Equal(t, storetest.Keys(tree.View(), "", ""), storetest.Keys(state, "", ""), "position %d", at)
+		require.Equal(t, storetest.Keys(objects.View(), "", ""), storetest.Keys(state, "", ""), "position %d", at)
 		switch {
 		case at == len(events):
 		case events[at].Type == store.Deleted:
-			tree.Delete(events[at].Key())
+			objects.Delete(events[at].Key())
 		default:
-			tree.Put(events[at].Object)
+			objects.Put(events[at].Object)
 		}
 	}
 	_, err := now.StateBefore(t.Context(), now.Window.Next()+1)
@@ -40,12 +41,12 @@ func TestStateBefore_WithinAGap(t *testing.T) {
 }
 
 func TestStateBefore_WhatTheWindowHasIsExpired(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), tree.New()
 	for n := range 8 {
-		put(w, tree, fmt.Sprint("k", n%3))
+		put(w, objects, fmt.Sprint("k", n%3))
 	}
 	w.Trim(start)
-	now := snapshot(w, tree)
+	now := snapshot(w, objects)
 	_, err := now.StateBefore(t.Context(), now.Window.First()-1)
 	expired := (*store.ExpiredError)(nil)
 	require.ErrorAs(t, err, &expired)
@@ -57,12 +58,12 @@ func TestStateBefore_WhatTheWindowHasIsExpired(t *testing.T) {
 
 // Reading a state of the past that takes long ends with its reader's context.
 func TestStateAt_EndsWithItsContext(t *testing.T) {
-	w, tree := filled(3000)
+	w, objects := filled(3000)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := snapshot(w, tree).StateAt(ctx, 1)
+	_, err := snapshot(w, objects).StateAt(ctx, 1)
 	require.ErrorIs(t, err, context.Canceled)
-	state, err := snapshot(w, tree).StateAt(ctx, 3000)
+	state, err := snapshot(w, objects).StateAt(ctx, 3000)
 	require.NoError(t, err, "the newest state needs no rebuilding")
 	require.Equal(t, 1000, state.Len())
 }
@@ -70,10 +71,10 @@ func TestStateAt_EndsWithItsContext(t *testing.T) {
 // What took long is remembered for the next page, four states of it, as long as
 // the window reaches back to them.
 func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
-	w, tree := filled(10_000)
+	w, objects := filled(10_000)
 	newest := w.View().Bytes()
-	at := func(rev store.Revision) *store.TreeView {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+	at := func(rev store.Revision) *tree.View {
+		state, err := snapshot(w, objects).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		return state
 	}
@@ -100,19 +101,19 @@ func TestStateAt_RemembersAndForgetsWhatItRebuilt(t *testing.T) {
 
 // States are rebuilt from the nearest that is known, before or after.
 func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), storetest.TreeOf()
+	w, objects := window.New(window.Limits{}, nil), storetest.TreeOf()
 	model := []string{""}
 	for n := range 6000 {
 		switch key := fmt.Sprint("k", n*7919%97); {
-		case n%5 == 4 && tree.Get(key) != nil:
-			remove(w, tree, key)
+		case n%5 == 4 && objects.Get(key) != nil:
+			remove(w, objects, key)
 		default:
-			put(w, tree, key)
+			put(w, objects, key)
 		}
-		model = append(model, storetest.KeysAndRevisions(tree.View()))
+		model = append(model, storetest.KeysAndRevisions(objects.View()))
 	}
 	for _, rev := range []store.Revision{100, 4000, 4500, 3990, 50, 4999, 100, 2000, 0, 6000} {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		state, err := snapshot(w, objects).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		require.Equal(t, model[rev], storetest.KeysAndRevisions(state), "at %d", rev)
 		require.True(t, state.Indexed(storetest.ByNode), "past states have the indexes")
@@ -121,13 +122,13 @@ func TestStateAt_IsRightWhateverIsKnown(t *testing.T) {
 }
 
 func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 4}, nil), store.NewTree(storetest.ByNode)
+	w, objects := window.New(window.Limits{ChunkSize: 4}, nil), tree.New(storetest.ByNode)
 	w.Reset(0)
 	for n := range 10 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
 	for rev := range store.Revision(11) {
-		state, err := snapshot(w, tree).StateAt(t.Context(), rev)
+		state, err := snapshot(w, objects).StateAt(t.Context(), rev)
 		require.NoError(t, err)
 		require.Equal(t, int(rev), state.Len())
 		require.True(t, state.Indexed(storetest.ByNode), "past states have the indexes")
@@ -138,12 +139,12 @@ func TestStateAt_IsExactBetweenSnapshots(t *testing.T) {
 // A snapshot has not the events to undo from a later state, even one that is nearer than its own and was
 // rebuilt for a reader of a later snapshot.
 func TestStateBefore_IgnoresStatesOfLaterSnapshots(t *testing.T) {
-	w, tree := filled(300)
-	old := &window.Snapshot{Revision: 300, Base: store.NewTree(storetest.ByNode).View(), Unapplied: 300, Window: w.View()}
+	w, objects := filled(300)
+	old := &window.Snapshot{Revision: 300, Base: tree.New(storetest.ByNode).View(), Unapplied: 300, Window: w.View()}
 	for n := range 1100 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
-	_, err := snapshot(w, tree).StateBefore(t.Context(), 310)
+	_, err := snapshot(w, objects).StateBefore(t.Context(), 310)
 	require.NoError(t, err)
 	state, err := old.StateBefore(t.Context(), 290)
 	require.NoError(t, err)
@@ -153,8 +154,8 @@ func TestStateBefore_IgnoresStatesOfLaterSnapshots(t *testing.T) {
 // What the window has dropped is rebuilt once for all readers of an old snapshot: for the
 // watches that the window moves past.
 func TestStateBefore_OfWhatTheWindowHasDroppedIsSharedByItsReaders(t *testing.T) {
-	w, tree := filled(10_000)
-	old := snapshot(w, tree)
+	w, objects := filled(10_000)
+	old := snapshot(w, objects)
 	w.Trim(start.Add(time.Hour))
 	for _, at := range []window.Seq{100, 101, 9_990} {
 		state, err := old.StateBefore(t.Context(), at)
@@ -168,8 +169,8 @@ func TestStateBefore_OfWhatTheWindowHasDroppedIsSharedByItsReaders(t *testing.T)
 
 // A reader of an old snapshot leaves nothing behind in a window that has moved on.
 func TestStateAt_OfWhatTheWindowHasDroppedIsNotRemembered(t *testing.T) {
-	w, tree := filled(10_000)
-	old := snapshot(w, tree)
+	w, objects := filled(10_000)
+	old := snapshot(w, objects)
 	w.Trim(start.Add(time.Hour))
 	require.Zero(t, w.View().Len())
 	state, err := old.StateAt(t.Context(), 5000)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -19,7 +20,7 @@ import (
 // them the window still has to know.
 type windowModel struct {
 	window *window.Window
-	tree   *store.Tree
+	tree   *tree.Tree
 	// now is the time, latest the latest that it has been.
 	now, latest time.Time
 
@@ -81,10 +82,10 @@ func (m *windowModel) advance(t *rapid.T) {
 }
 
 // change draws a change to the state and makes the event of it.
-func (m *windowModel) change(t *rapid.T, rev store.Revision, tree *store.Tree) store.Event {
+func (m *windowModel) change(t *rapid.T, rev store.Revision, objects *tree.Tree) store.Event {
 	o := storetest.NewThing(store.Object{Key: fmt.Sprint("k", rapid.IntRange(0, 6).Draw(t, "key")), Revision: rev, Created: rev})
 	store.As[storetest.Thing](o).Value = string(make([]byte, rapid.IntRange(0, 30).Draw(t, "size")))
-	ev := store.Event{Type: store.Added, Revision: rev, Object: o, Prev: tree.Get(o.Key)}
+	ev := store.Event{Type: store.Added, Revision: rev, Object: o, Prev: objects.Get(o.Key)}
 	switch {
 	case rapid.IntRange(0, 9).Draw(t, "emit") == 0:
 		ev.Type, ev.Prev = store.Emitted, nil
@@ -112,14 +113,14 @@ func (m *windowModel) append(t *rapid.T) {
 func (m *windowModel) relist(t *rapid.T) {
 	r := relist{after: m.revision, start: len(m.events), at: m.latest}
 	after, through := m.revision, m.revision
-	is := store.TreeOf(m.tree.View())
+	is := tree.From(m.tree.View())
 	for range rapid.IntRange(1, 12).Draw(t, "unseen") {
 		through++
 		if rapid.Bool().Draw(t, "ours") {
 			apply(is, m.change(t, through, is))
 		}
 	}
-	events := store.Diff(storetest.Things, m.tree.View(), is.View(), after, through, m.now)
+	events := tree.Diff(storetest.Things, m.tree.View(), is.View(), after, through, m.now)
 	m.window.AppendDiff(events, after, through, m.now)
 	for _, ev := range events {
 		apply(m.tree, ev)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -50,7 +51,7 @@ func TestWindow_Scenarios(t *testing.T) {
 
 type windowScenario struct {
 	window *window.Window
-	tree   *store.Tree
+	tree   *tree.Tree
 }
 
 // megabyte is a thousand times what a few events take by themselves.
@@ -66,7 +67,7 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 			MaxBytes: int64(intArg(t, d, "mb")) * megabyte, MinAge: durationArg(t, d, "age"),
 		}
 		require.NoError(t, limits.Validate("limits"))
-		s.tree = store.NewTree()
+		s.tree = tree.New()
 		s.window = window.New(limits, func(o *store.Object) int {
 			mb, _ := strconv.Atoi(storetest.ValueOf(o))
 			return mb * megabyte
@@ -84,10 +85,10 @@ func (s *windowScenario) change(t *testing.T, d *datadriven.TestData) (out strin
 	case "advance":
 		s.window.Advance(storetest.RevisionArg(t, d, "to"))
 	case "relist":
-		is := store.NewTree()
+		is := tree.New()
 		storetest.Fill(t, is, d.Input)
 		after, through := storetest.RevisionArg(t, d, "after"), storetest.RevisionArg(t, d, "through")
-		events := store.Diff(storetest.Things, s.tree.View(), is.View(), after, through, at)
+		events := tree.Diff(storetest.Things, s.tree.View(), is.View(), after, through, at)
 		s.window.AppendDiff(events, after, through, at)
 		s.tree = is
 		return storetest.PrintEvents(events) + "\n"
@@ -176,12 +177,12 @@ func parseEvent(t *testing.T, line string) store.Event {
 }
 
 // apply makes the event's change to the tree.
-func apply(tree *store.Tree, ev store.Event) {
+func apply(objects *tree.Tree, ev store.Event) {
 	switch ev.Type {
 	case store.Added, store.Modified:
-		tree.Put(ev.Object)
+		objects.Put(ev.Object)
 	case store.Deleted:
-		tree.Delete(ev.Key())
+		objects.Delete(ev.Key())
 	}
 }
 

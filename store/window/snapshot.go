@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // Snapshot is a cache's content at one revision: the state and the recent changes
@@ -27,7 +28,7 @@ type Snapshot struct {
 	// Window, which [Snapshot.State] applies, with its indexes. So a cache that nothing reads
 	// can publish each event without a new state, whose tree nodes the next write
 	// would have to copy.
-	Base      *store.TreeView
+	Base      *tree.View
 	Unapplied int32
 	// gets counts the calls of Get that looked through the unapplied events.
 	gets atomic.Int32
@@ -37,7 +38,7 @@ type Snapshot struct {
 	At time.Time
 
 	// made is the state, once it was asked for, if there are unapplied events.
-	made atomic.Pointer[store.TreeView]
+	made atomic.Pointer[tree.View]
 	// past are the states rebuilt from events that Window still has, and later snapshots'
 	// windows have not.
 	past atomic.Pointer[rebuiltStates]
@@ -50,18 +51,18 @@ const maxGets = 256
 // State returns the newest state of every object, with its indexes. The first call
 // applies the unapplied events: some microseconds and kilobytes each, for the tree nodes
 // on the way to its object. To read one object, call [Snapshot.Get].
-func (s *Snapshot) State() *store.TreeView {
+func (s *Snapshot) State() *tree.View {
 	if s.Unapplied == 0 {
 		return s.Base
 	}
 	if made := s.made.Load(); made != nil {
 		return made
 	}
-	tree := store.TreeOf(s.Base)
-	if err := s.Window.roll(context.Background(), tree, s.base().at, s.Window.next); err != nil {
+	objects := tree.From(s.Base)
+	if err := s.Window.roll(context.Background(), objects, s.base().at, s.Window.next); err != nil {
 		panic(err) // the publisher keeps the unapplied events in the window
 	}
-	s.made.CompareAndSwap(nil, tree.View())
+	s.made.CompareAndSwap(nil, objects.View())
 	return s.made.Load()
 }
 
@@ -89,7 +90,7 @@ func (s *Snapshot) Get(key string) *store.Object {
 
 // Known returns the newest state that needs no event to be applied, and the position
 // in Window that it is from.
-func (s *Snapshot) Known() (*store.TreeView, Seq) {
+func (s *Snapshot) Known() (*tree.View, Seq) {
 	if made := s.made.Load(); made != nil {
 		return made, s.Window.next
 	}

@@ -9,27 +9,28 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // unapplied returns a window of six events with its tree, and the state before the last three.
-func unapplied() (*window.Window, *store.Tree, *store.TreeView) {
-	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
+func unapplied() (*window.Window, *tree.Tree, *tree.View) {
+	w, objects := window.New(window.Limits{ChunkSize: 2}, nil), tree.New()
 	w.Reset(0)
 	for _, key := range []string{"a", "b", "c"} {
-		put(w, tree, key)
+		put(w, objects, key)
 	}
-	base := tree.View()
-	put(w, tree, "a")
-	remove(w, tree, "b")
-	put(w, tree, "d")
-	return w, tree, base
+	base := objects.View()
+	put(w, objects, "a")
+	remove(w, objects, "b")
+	put(w, objects, "d")
+	return w, objects, base
 }
 
 // Whichever reader comes first, all get one state, that at the snapshot's revision, and
 // past states are computed from the nearest one.
 func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
-	w, tree, base := unapplied()
+	w, objects, base := unapplied()
 	snap := &window.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
 	known, at := snap.Known()
 	require.Same(t, base, known)
@@ -40,10 +41,10 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 		require.Equal(t, want, storetest.KeysAndRevisions(state), "revision %d", rev)
 	}
 
-	put(w, tree, "c")
+	put(w, objects, "c")
 	next := &window.Snapshot{Revision: 7, Base: base, Unapplied: 4, Window: w.View()}
 	var readers sync.WaitGroup
-	states := make([]*store.TreeView, 8)
+	states := make([]*tree.View, 8)
 	for i := range states {
 		readers.Go(func() { states[i] = next.State() })
 	}
@@ -61,10 +62,10 @@ func TestSnapshot_StateHasTheUnappliedEvents(t *testing.T) {
 // An object is found among the unapplied events without applying them, also after a state
 // was made of them.
 func TestSnapshot_GetsTheNewestObject(t *testing.T) {
-	w, tree, base := unapplied()
-	put(w, tree, "a")
-	remove(w, tree, "d")
-	put(w, tree, "b")
+	w, objects, base := unapplied()
+	put(w, objects, "a")
+	remove(w, objects, "d")
+	put(w, objects, "b")
 	for i, key := range []string{"c", "e"} {
 		o := storetest.NewThing(store.Object{Key: key, Revision: store.Revision(10 + i)})
 		w.Append(store.Event{Type: store.Emitted, Revision: o.Revision, Object: o}, start)
@@ -73,7 +74,7 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 	requireAll := func() {
 		t.Helper()
 		for _, key := range []string{"a", "b", "c", "d", "e"} {
-			require.Same(t, tree.Get(key), snap.Get(key), key)
+			require.Same(t, objects.Get(key), snap.Get(key), key)
 		}
 	}
 	requireAll()
@@ -87,14 +88,14 @@ func TestSnapshot_GetsTheNewestObject(t *testing.T) {
 // Looking through the events again and again costs more than applying them once, so many
 // reads of single objects make the state.
 func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
-	w, tree, base := unapplied()
+	w, objects, base := unapplied()
 	snap := &window.Snapshot{Revision: 6, Base: base, Unapplied: 3, Window: w.View()}
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
 			for range 200 {
 				for _, key := range []string{"a", "b", "c", "d"} {
-					assert.Same(t, tree.Get(key), snap.Get(key), key)
+					assert.Same(t, objects.Get(key), snap.Get(key), key)
 				}
 			}
 		})
@@ -108,10 +109,10 @@ func TestSnapshot_ManyGetsMakeTheState(t *testing.T) {
 // Events that a snapshot needs and its window lacks are a defect of the publisher, which
 // must not keep its readers busy for ever.
 func TestSnapshot_WithoutItsEventsPanics(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 2}, nil), tree.New()
 	w.Reset(0)
-	base := tree.View()
-	put(w, tree, "a")
+	base := objects.View()
+	put(w, objects, "a")
 	w.Reset(1)
 	snap := &window.Snapshot{Revision: 1, Base: base, Unapplied: 1, Window: w.View()}
 	require.Panics(t, func() { snap.State() })

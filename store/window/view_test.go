@@ -9,20 +9,21 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 // Later changes of the window do not show in a view, at any offset.
 func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 4, MaxEvents: 8}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 4, MaxEvents: 8}, nil), tree.New()
 	w.Reset(0)
 	for n := range 6 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
-	old := snapshot(w, tree)
+	old := snapshot(w, objects)
 	v := old.Window
 	for n := range 20 {
-		put(w, tree, fmt.Sprint("later", n))
+		put(w, objects, fmt.Sprint("later", n))
 		w.Trim(start)
 	}
 	require.Greater(t, w.View().First(), v.Next())
@@ -40,10 +41,10 @@ func TestWindow_GrowthAndTrimDoNotBreakAView(t *testing.T) {
 
 // A reader gets one chunk at a time, up to the end.
 func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 3}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 3}, nil), tree.New()
 	w.Reset(0)
 	for n := range 7 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
 	v := w.View()
 	var sizes []int
@@ -58,11 +59,11 @@ func TestWindow_ReadGoesChunkByChunk(t *testing.T) {
 
 // A reader that appends to what it read must not write into the window.
 func TestView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
-	put(w, tree, "a")
+	w, objects := window.New(window.Limits{}, nil), tree.New()
+	put(w, objects, "a")
 	view := w.View()
 	events, _ := view.Read(0)
-	b := put(w, tree, "b")
+	b := put(w, objects, "b")
 	_ = append(events, store.Event{Type: store.Bookmark})
 	view = w.View()
 	again, _ := view.Read(0)
@@ -72,10 +73,10 @@ func TestView_ReadLeavesNoRoomBehindTheEvents(t *testing.T) {
 
 // A reader at a trimmed position gets ok = false, at every offset.
 func TestWindow_ReadReportsTrimmedPositions(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), tree.New()
 	w.Reset(0)
 	for n := range 10 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
 	w.Trim(start)
 	v := w.View()
@@ -106,9 +107,9 @@ func TestView_ZeroValueIsEmpty(t *testing.T) {
 }
 
 func TestView_SinceTakesAnyNumber(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
-	put(w, tree, "a")
-	put(w, tree, "b")
+	w, objects := window.New(window.Limits{}, nil), tree.New()
+	put(w, objects, "a")
+	put(w, objects, "b")
 	v := w.View()
 	for last, want := range map[int]window.Seq{-1: 2, 0: 2, 1: 1, 2: 0, 3: 0} {
 		require.Equal(t, want, v.Since(last), "the last %d", last)
@@ -128,20 +129,20 @@ func TestView_IsReadWhileTheWriterAppends(t *testing.T) {
 			}
 		})
 	}
-	w, tree := window.New(window.Limits{ChunkSize: 8, MaxEvents: 64}, nil), store.NewTree(storetest.ByNode)
+	w, objects := window.New(window.Limits{ChunkSize: 8, MaxEvents: 64}, nil), tree.New(storetest.ByNode)
 	for n := range writes {
-		put(w, tree, fmt.Sprint("k", n%50))
+		put(w, objects, fmt.Sprint("k", n%50))
 		if n%100 == 99 {
 			after := w.View().Revision()
-			is := store.TreeOf(tree.View())
+			is := tree.From(objects.View())
 			is.Delete("k3")
 			is.Delete("k4")
-			events := store.Diff(storetest.Things, tree.View(), is.View(), after, after+5, start)
+			events := tree.Diff(storetest.Things, objects.View(), is.View(), after, after+5, start)
 			w.AppendDiff(events, after, after+5, start)
-			tree = is
+			objects = is
 		}
 		w.Trim(start)
-		views[n%readers] <- snapshot(w, tree)
+		views[n%readers] <- snapshot(w, objects)
 	}
 	for _, c := range views {
 		close(c)

@@ -103,7 +103,7 @@ func (w *Window) Append(ev store.Event, at time.Time) {
 	w.bytes += held
 }
 
-// AppendDiff adds events, the [store.Diff] between the state at revision after and a
+// AppendDiff adds events, the [tree.Diff] between the state at revision after and a
 // list at revision through.
 //
 // The revisions strictly between after and through become a gap, whose states are

@@ -13,41 +13,42 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
 var start = time.Unix(0, 0)
 
 // put appends an event for key at the next revision and applies it.
-func put(w *window.Window, tree *store.Tree, key string) *store.Object {
+func put(w *window.Window, objects *tree.Tree, key string) *store.Object {
 	o := storetest.NewThing(store.Object{Key: key, Revision: w.View().Revision() + 1})
-	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: tree.Get(key)}
+	ev := store.Event{Type: store.Added, Revision: o.Revision, Object: o, Prev: objects.Get(key)}
 	if ev.Prev != nil {
 		ev.Type = store.Modified
 	}
 	w.Append(ev, start)
-	tree.Put(o)
+	objects.Put(o)
 	return o
 }
 
 // remove appends the deletion of key at the next revision and applies it.
-func remove(w *window.Window, tree *store.Tree, key string) {
+func remove(w *window.Window, objects *tree.Tree, key string) {
 	rev := w.View().Revision() + 1
-	prev := tree.Get(key)
+	prev := objects.Get(key)
 	w.Append(store.Event{Type: store.Deleted, Revision: rev, Object: storetest.Things.Gone(prev, rev, start), Prev: prev}, start)
-	tree.Delete(key)
+	objects.Delete(key)
 }
 
 // snapshot returns the window and its tree as they are now.
-func snapshot(w *window.Window, tree *store.Tree) *window.Snapshot {
-	return &window.Snapshot{Revision: w.View().Revision(), Base: tree.View(), Window: w.View()}
+func snapshot(w *window.Window, objects *tree.Tree) *window.Snapshot {
+	return &window.Snapshot{Revision: w.View().Revision(), Base: objects.View(), Window: w.View()}
 }
 
 func TestWindow_HoldsAppendedEvents(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(5)
-	a := put(w, tree, "a")
-	remove(w, tree, "a")
+	a := put(w, objects, "a")
+	remove(w, objects, "a")
 	v := w.View()
 	events, ok := v.Read(v.First())
 	require.True(t, ok)
@@ -58,20 +59,20 @@ func TestWindow_HoldsAppendedEvents(t *testing.T) {
 
 // Relists whose changes stay in the window cost the commits that follow nothing.
 func TestTrim_GapsWithEventsBetweenAreLeftAsTheyAre(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(1)
 	w.AppendDiff(nil, 1, 10, start)
-	put(w, tree, "a")
+	put(w, objects, "a")
 	w.AppendDiff(nil, 11, 20, start)
 	require.Zero(t, testing.AllocsPerRun(10, func() { w.Trim(start) }))
 }
 
 // Old gaps stay apart if events lie between them, so a watch can start there.
 func TestTrim_OldGapsWithEventsBetweenStayApart(t *testing.T) {
-	w, tree := window.New(window.Limits{MinEvents: 10}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{MinEvents: 10}, nil), tree.New()
 	w.Reset(1)
 	w.AppendDiff(nil, 1, 10, start)
-	put(w, tree, "a")
+	put(w, objects, "a")
 	w.AppendDiff(nil, 11, 20, start)
 	w.Trim(start.Add(time.Hour))
 	for rev, ok := range map[store.Revision]bool{1: true, 5: false, 10: true, 11: true, 15: false, 20: true} {
@@ -82,11 +83,11 @@ func TestTrim_OldGapsWithEventsBetweenStayApart(t *testing.T) {
 
 // A view keeps its gaps, whatever its window does later.
 func TestView_KeepsItsGaps(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(1)
 	for range 3 {
 		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
-		put(w, tree, "a")
+		put(w, objects, "a")
 	}
 	before := w.View()
 	w.RaiseFloor(11)
@@ -102,16 +103,16 @@ func TestView_KeepsItsGaps(t *testing.T) {
 
 // A window that was rewound goes on with other events. Views from before keep theirs.
 func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{ChunkSize: 2}, nil), tree.New()
 	w.Reset(1)
 	for range 3 {
 		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+9, start)
-		put(w, tree, "a")
+		put(w, objects, "a")
 	}
 	at := w.View()
 	relist := func(by store.Revision, key string) []string {
 		w.AppendDiff(nil, w.View().Revision(), w.View().Revision()+by, start)
-		put(w, tree, key)
+		put(w, objects, key)
 		return eventsOf(w.View())
 	}
 	first := relist(9, "b")
@@ -132,17 +133,17 @@ func TestRewind_LeavesLaterViewsAsTheyAre(t *testing.T) {
 
 // After a rewind, a past state is that of the new events, even if one of the old events was rebuilt before.
 func TestRewind_ForgetsTheStatesThatWereRebuilt(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(0)
-	put(w, tree, "a")
-	at, base := w.View(), tree.View()
+	put(w, objects, "a")
+	at, base := w.View(), objects.View()
 	for _, key := range []string{"old", "new"} {
 		w.Rewind(at)
-		tree = store.TreeOf(base)
+		objects = tree.From(base)
 		for range 3000 {
-			put(w, tree, key)
+			put(w, objects, key)
 		}
-		state, err := snapshot(w, tree).StateAt(t.Context(), 1000)
+		state, err := snapshot(w, objects).StateAt(t.Context(), 1000)
 		require.NoError(t, err)
 		require.Equal(t, "a@1 "+key+"@1000", storetest.KeysAndRevisions(state))
 	}
@@ -163,10 +164,10 @@ func eventsOf(v window.View) (texts []string) {
 // A floor that is raised refuses watches from before it, and leaves the events to those that
 // have a position.
 func TestRaiseFloor_LeavesTheEvents(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(1)
-	put(w, tree, "a")
-	put(w, tree, "b")
+	put(w, objects, "a")
+	put(w, objects, "b")
 	w.RaiseFloor(2)
 	v := w.View()
 	require.Equal(t, [2]any{store.Revision(2), 2}, [2]any{v.Floor(), v.Len()})
@@ -199,10 +200,10 @@ func TestWindow_EmptyStartsAtTheListsRevision(t *testing.T) {
 func TestWindow_StaysWithinItsLimits(t *testing.T) {
 	for _, bound := range []int{1, 2, 3, 5, 8, 100, 1000, 1001} {
 		for _, startAt := range []int{0, 7} {
-			w, tree := window.New(window.Limits{MaxEvents: bound}, nil), store.NewTree()
+			w, objects := window.New(window.Limits{MaxEvents: bound}, nil), tree.New()
 			w.Reset(store.Revision(startAt))
 			for n := range 3*bound + 7 {
-				put(w, tree, fmt.Sprint("k", n%5))
+				put(w, objects, fmt.Sprint("k", n%5))
 				w.Trim(start)
 				v := w.View()
 				require.LessOrEqual(t, v.Len(), bound)
@@ -213,10 +214,10 @@ func TestWindow_StaysWithinItsLimits(t *testing.T) {
 }
 
 func TestWindow_DefaultLimitsHoldALargeBurst(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
+	w, objects := window.New(window.Limits{}, nil), tree.New()
 	w.Reset(0)
 	for n := range 100_000 {
-		put(w, tree, fmt.Sprint("k", n%100))
+		put(w, objects, fmt.Sprint("k", n%100))
 	}
 	require.Zero(t, w.Trim(start.Add(window.DefaultMinAge-1)))
 	require.Equal(t, 100_000, w.Trim(start.Add(window.DefaultMinAge)))
@@ -239,14 +240,14 @@ func TestWindow_SurvivesAPanicInTheEstimate(t *testing.T) {
 		}
 		return 1
 	})
-	tree := store.NewTree()
-	put(w, tree, "a")
+	objects := tree.New()
+	put(w, objects, "a")
 	before := w.View()
 	broken = true
-	require.PanicsWithValue(t, "bad", func() { put(w, tree, "a") })
+	require.PanicsWithValue(t, "bad", func() { put(w, objects, "a") })
 	require.Equal(t, before, w.View())
 	broken = false
-	put(w, tree, "a")
+	put(w, objects, "a")
 	require.Equal(t, 2, w.View().Len())
 }
 
@@ -255,11 +256,11 @@ func TestWindow_SurvivesAPanicInTheEstimate(t *testing.T) {
 func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
 	limits := window.Limits{ChunkSize: 1}
 	sizeOf := func(*store.Object) int { return megabyte }
-	history, w, tree := window.New(limits, sizeOf), window.New(limits, sizeOf), store.NewTree()
+	history, w, objects := window.New(limits, sizeOf), window.New(limits, sizeOf), tree.New()
 	history.Reset(0)
 	w.Reset(50)
 	for n := range 100 {
-		o := put(history, tree, "k")
+		o := put(history, objects, "k")
 		if n >= 50 && n < 90 {
 			w.Append(store.Event{Type: store.Modified, Revision: o.Revision, Object: o, Prev: o}, start)
 		}
@@ -275,12 +276,12 @@ func TestWindow_BytesBesideAnotherWindow(t *testing.T) {
 
 // The chunk of a view's last events may get more of them.
 func TestWindow_BytesBesideDoNotChangeWithTheWindow(t *testing.T) {
-	w, tree := window.New(window.Limits{}, nil), store.NewTree()
-	put(w, tree, "k")
-	put(w, tree, "k")
+	w, objects := window.New(window.Limits{}, nil), tree.New()
+	put(w, objects, "k")
+	put(w, objects, "k")
 	v := w.View()
 	slots := v.BytesBeside(v)
-	put(w, tree, "k")
+	put(w, objects, "k")
 	require.Equal(t, slots, v.BytesBeside(v))
 }
 
@@ -308,12 +309,12 @@ func TestWindow_CountsTheKeysThatOnlyItHas(t *testing.T) {
 
 // Positions are numbers and views are short-lived: what was dropped is garbage.
 func TestWindow_DroppedEventsAreGarbage(t *testing.T) {
-	w, tree := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), store.NewTree()
-	dropped := weak.Make(put(w, tree, "gone"))
-	remove(w, tree, "gone")
+	w, objects := window.New(window.Limits{ChunkSize: 2, MaxEvents: 4}, nil), tree.New()
+	dropped := weak.Make(put(w, objects, "gone"))
+	remove(w, objects, "gone")
 	old := w.View()
 	for n := range 6 {
-		put(w, tree, fmt.Sprint("k", n))
+		put(w, objects, fmt.Sprint("k", n))
 	}
 	require.Equal(t, 4, w.Trim(start))
 	stalledAt := old.First()
@@ -328,5 +329,5 @@ func TestWindow_DroppedEventsAreGarbage(t *testing.T) {
 	_, ok := view.Read(stalledAt)
 	require.False(t, ok)
 	runtime.KeepAlive(w)
-	runtime.KeepAlive(tree)
+	runtime.KeepAlive(objects)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // Conversion converts objects into the form in which storage has them, and back. Its functions
@@ -132,7 +133,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 }
 
 // anyDiffers reports whether storage has an object of a state in another form.
-func (b *Backend) anyDiffers(state *store.TreeView) (bool, error) {
+func (b *Backend) anyDiffers(state *tree.View) (bool, error) {
 	for o := range state.All("", "") {
 		if shown, err := b.FromStorage(o); err != nil || shown != o {
 			return true, err

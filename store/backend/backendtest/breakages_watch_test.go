@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // nth returns a function that is true on every n-th call.
@@ -130,7 +131,7 @@ var brokenWatches = []damage{
 		})},
 	{"gives the state of the batch before", "Contract_StateOfABatchIsThatBehindItsEvents", eachWatch(
 		func(_ correct, w watcher, _ backend.WatchOptions) *watcherWrapper {
-			before := store.NewTree().View()
+			before := tree.New().View()
 			return &watcherWrapper{watcher: w, next: func(limit int) (batch, error) {
 				b, err := w.Next(limit)
 				if b.State != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // follower reads a watch as a consumer does, and checks everything that does not depend
@@ -25,7 +26,7 @@ type follower struct {
 	started bool
 	// through and state are those of the last batch.
 	through store.Revision
-	state   *store.TreeView
+	state   *tree.View
 }
 
 // follow watches the keys under prefix after revision from.

@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -44,7 +45,7 @@ type Backend struct {
 	closed   bool
 	loaded   bool // New has read the objects; upkeep leaves the log alone before that
 	revision store.Revision
-	tree     *store.Tree
+	tree     *tree.Tree
 	// recent is the object in the tree that was looked up or written last, or nil.
 	recent *store.Object
 	// undecodable are the objects whose values New could not decode. It does not change.
@@ -109,7 +110,7 @@ func newBackend(f *File, name string, cfg Config) *Backend {
 	b := &Backend{
 		file: f, name: name, clock: f.opts.Clock, config: cfg,
 		values:   values{name: name, schema: cfg.Schema, codec: cfg.Codec, sealer: cfg.Sealer},
-		tree:     store.NewTree(cfg.Indexes...),
+		tree:     tree.New(cfg.Indexes...),
 		expiries: expiry.NewQueue(),
 		history:  newHistory(cfg.Retain),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -133,7 +134,7 @@ type coldRead struct {
 	reader *coldReader
 	events []store.Event
 	at     store.Revision
-	state  *store.TreeView
+	state  *tree.View
 	index  *pastIndex // has objects that New has read, if it is not forgotten
 	failed error      // ends the watch after events
 	// bare: the events are read without Prev, which halves the reading. Such a run ends

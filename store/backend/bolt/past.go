@@ -13,6 +13,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // listPast reads a page of a state that is only in the file.
@@ -163,7 +164,7 @@ func (r *pastReader) decode(page *backend.List, records []wanted, newest []*stor
 }
 
 // newestOf returns the object in the state, or nil, for each header on a page.
-func newestOf(state *store.TreeView, scan backend.Scan, headers []*store.Object) []*store.Object {
+func newestOf(state *tree.View, scan backend.Scan, headers []*store.Object) []*store.Object {
 	newest := make([]*store.Object, len(headers))
 	i := 0
 	for o := range state.All(scan.Prefix, scan.After) {

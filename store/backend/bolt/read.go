@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 )
 
@@ -159,7 +160,7 @@ func (s *snapshot) list(ctx context.Context, scan backend.Scan) (*backend.List, 
 
 // unknown returns the joined errors of the objects that scan covers and that cannot be
 // decoded.
-func (s *snapshot) unknown(state *store.TreeView, scan backend.Scan) error {
+func (s *snapshot) unknown(state *tree.View, scan backend.Scan) error {
 	var all []error
 	for o := range state.All(scan.Prefix, scan.After) {
 		if u := s.undecodable.of(o); u != nil && len(all) < maxUndecodable {

@@ -12,6 +12,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
 	"github.com/watchmill/watchmill/store/backend/internal/waiting"
+	"github.com/watchmill/watchmill/store/tree"
 	"github.com/watchmill/watchmill/store/window"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -37,7 +38,7 @@ type Backend struct {
 	closed   bool
 	revision store.Revision
 	changed  store.Revision // of the newest event that is not Emitted
-	tree     *store.Tree
+	tree     *tree.Tree
 	// recent is the key that was read or written last: a write reads the object, or that
 	// there is none, before it writes it, and so searches only once.
 	recent    lookup
@@ -86,7 +87,7 @@ func New(schema store.Schema, opts Options) (*Backend, error) {
 		retain:   opts.Retain,
 		first:    opts.FirstRevision,
 		revision: opts.FirstRevision,
-		tree:     store.NewTree(opts.Indexes...),
+		tree:     tree.New(opts.Indexes...),
 		expiries: expiry.NewQueue(),
 		identity: sync.OnceValue(func() string { return "memory:" + rand.Text() }),
 	}

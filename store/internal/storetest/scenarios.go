@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // Fill puts things written as "key@revision" or "key@revision/created" into
 // the tree. Without created, that is revision 1.
-func Fill(t *testing.T, tree *store.Tree, objects string) {
+func Fill(t *testing.T, state *tree.Tree, objects string) {
 	for word := range strings.FieldsSeq(objects) {
-		tree.Put(ParseWritten(t, word))
+		state.Put(ParseWritten(t, word))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // ByNode and ByApp are what the trees have indexes on.
@@ -27,16 +28,16 @@ func OnNode(key, node, app string, rev store.Revision) *store.Object {
 }
 
 // TreeOf returns a tree of objects with these keys and no attributes.
-func TreeOf(keys ...string) *store.Tree {
-	tree := store.NewTree(ByNode, ByApp)
+func TreeOf(keys ...string) *tree.Tree {
+	objects := tree.New(ByNode, ByApp)
 	for i, key := range keys {
-		tree.Put(NewThing(store.Object{Key: key, Revision: store.Revision(i + 1)}))
+		objects.Put(NewThing(store.Object{Key: key, Revision: store.Revision(i + 1)}))
 	}
-	return tree
+	return objects
 }
 
 // Keys returns the keys under prefix after a key, in the view's order.
-func Keys(v *store.TreeView, prefix, after string) []string {
+func Keys(v *tree.View, prefix, after string) []string {
 	found := []string{}
 	for o := range v.All(prefix, after) {
 		found = append(found, o.Key)
@@ -45,7 +46,7 @@ func Keys(v *store.TreeView, prefix, after string) []string {
 }
 
 // KeysBy is Keys by index.
-func KeysBy(t require.TestingT, v *store.TreeView, a store.Attribute, value, prefix, after string) []string {
+func KeysBy(t require.TestingT, v *tree.View, a store.Attribute, value, prefix, after string) []string {
 	objects, err := v.ByIndex(a, value, prefix, after)
 	require.NoError(t, err)
 	found := []string{}
@@ -56,7 +57,7 @@ func KeysBy(t require.TestingT, v *store.TreeView, a store.Attribute, value, pre
 }
 
 // KeysAndRevisions returns a state as text, "a@1 b@2".
-func KeysAndRevisions(v *store.TreeView) string {
+func KeysAndRevisions(v *tree.View) string {
 	var words []string
 	for o := range v.All("", "") {
 		words = append(words, o.Key+"@"+o.Revision.String())

@@ -1,10 +1,11 @@
-package store
+package tree
 
 import (
 	"slices"
 
 	"github.com/tidwall/btree"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
@@ -26,19 +27,19 @@ type Tree struct{ core treeCore }
 // treeCore is a *[tree], as an interface for the reason of [viewParts]: users' packages reach
 // trees through the backends.
 type treeCore interface {
-	put(o *Object) (prev *Object)
-	remove(key string) (prev *Object)
-	load(objects []*Object)
-	get(key string) *Object
+	put(o *store.Object) (prev *store.Object)
+	remove(key string) (prev *store.Object)
+	load(objects []*store.Object)
+	get(key string) *store.Object
 	len() int
-	asView() *TreeView
+	asView() *View
 }
 
 // tree is the content of a [Tree].
 type tree struct {
-	indexed.Map[*Object]
+	indexed.Map[*store.Object]
 	// attributes are those of the indexes.
-	attributes []Attribute
+	attributes []store.Attribute
 	// last is at least the greatest key: a key greater than it is not there, and is appended
 	// without a search.
 	last string
@@ -48,27 +49,27 @@ type tree struct {
 	// is often there.
 	near []btree.PathHint
 	// view is the last view if nothing was written since, else nil.
-	view *TreeView
+	view *View
 }
 
-// NewTree returns an empty tree with an index on each of the attributes;
+// New returns an empty tree with an index on each of the attributes;
 // duplicates are ignored. Each index costs about as much memory as the tree itself, and
 // as much time for each write that changes the value of an object.
-func NewTree(indexes ...Attribute) *Tree {
-	var attributes []Attribute
+func New(indexes ...store.Attribute) *Tree {
+	var attributes []store.Attribute
 	for _, a := range indexes {
 		if !slices.Contains(attributes, a) {
 			attributes = append(attributes, a)
 		}
 	}
-	return &Tree{&tree{Map: indexed.New[*Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
+	return &Tree{&tree{Map: indexed.New[*store.Object](len(attributes)), attributes: attributes, near: make([]btree.PathHint, len(attributes))}}
 }
 
 // Put stores o under its key and returns the previous object, or nil. It takes
 // O(log n) and shares o, which must not change any more.
-func (t *Tree) Put(o *Object) (prev *Object) { return t.core.put(o) }
+func (t *Tree) Put(o *store.Object) (prev *store.Object) { return t.core.put(o) }
 
-func (t *tree) put(o *Object) (prev *Object) {
+func (t *tree) put(o *store.Object) (prev *store.Object) {
 	if t.view != nil {
 		t.view = nil
 		t.compact()
@@ -81,7 +82,7 @@ func (t *tree) put(o *Object) (prev *Object) {
 }
 
 // set puts o among the items and returns the previous object, or nil.
-func (t *tree) set(o *Object) (prev *Object) {
+func (t *tree) set(o *store.Object) (prev *store.Object) {
 	if o.Key > t.last {
 		t.last = o.Key
 		prev, _ = t.Items.Load(o.Key, o)
@@ -93,9 +94,9 @@ func (t *tree) set(o *Object) (prev *Object) {
 }
 
 // Delete removes the object under key and returns it, or nil if there is none.
-func (t *Tree) Delete(key string) (prev *Object) { return t.core.remove(key) }
+func (t *Tree) Delete(key string) (prev *store.Object) { return t.core.remove(key) }
 
-func (t *tree) remove(key string) (prev *Object) {
+func (t *tree) remove(key string) (prev *store.Object) {
 	prev, found := t.Items.Delete(key)
 	if !found {
 		return nil
@@ -108,8 +109,8 @@ func (t *tree) remove(key string) (prev *Object) {
 }
 
 // index replaces prev by o in the i-th index. Either may be nil.
-func (t *tree) index(i int, prev, o *Object) {
-	if Alike(prev, o) {
+func (t *tree) index(i int, prev, o *store.Object) {
+	if store.Alike(prev, o) {
 		return
 	}
 	was, held := entryOf(t.attributes[i], prev)
@@ -126,7 +127,7 @@ func (t *tree) index(i int, prev, o *Object) {
 }
 
 // entryOf returns the entry of o, and whether there is one.
-func entryOf(a Attribute, o *Object) (indexed.Entry, bool) {
+func entryOf(a store.Attribute, o *store.Object) (indexed.Entry, bool) {
 	if o == nil {
 		return indexed.Entry{}, false
 	}
@@ -136,20 +137,20 @@ func entryOf(a Attribute, o *Object) (indexed.Entry, bool) {
 
 // Apply applies ev and returns the previous object. Emitted events and bookmarks
 // change nothing.
-func (t *Tree) Apply(ev Event) (prev *Object) {
+func (t *Tree) Apply(ev store.Event) (prev *store.Object) {
 	switch ev.Type {
-	case Added, Modified:
+	case store.Added, store.Modified:
 		return t.Put(ev.Object)
-	case Deleted:
+	case store.Deleted:
 		return t.Delete(ev.Object.Key)
 	}
 	return nil
 }
 
 // Get returns the object under key, or nil.
-func (t *Tree) Get(key string) *Object { return t.core.get(key) }
+func (t *Tree) Get(key string) *store.Object { return t.core.get(key) }
 
-func (t *tree) get(key string) *Object {
+func (t *tree) get(key string) *store.Object {
 	if key > t.last {
 		return nil
 	}
@@ -164,16 +165,16 @@ func (t *tree) len() int { return t.Items.Len() }
 
 // View returns an immutable snapshot of the tree. It takes O(1), and returns the
 // last view if nothing was written since. A nil Tree has the empty view.
-func (t *Tree) View() *TreeView {
+func (t *Tree) View() *View {
 	if t == nil {
 		return nil
 	}
 	return t.core.asView()
 }
 
-func (t *tree) asView() *TreeView {
+func (t *tree) asView() *View {
 	if t.view == nil {
-		t.view = newTreeView(treeParts{t.Map.View(), t.attributes})
+		t.view = newView(treeParts{t.Map.View(), t.attributes})
 	}
 	return t.view
 }

@@ -1,9 +1,11 @@
-package store
+package tree
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/watchmill/watchmill/store"
 )
 
 // Diff returns events that lead from the state before to the state now, for a reader
@@ -14,7 +16,7 @@ import (
 //	now @through        b@14 c@9  d@12        (after = 10, through = 15)
 //	events         DELETED a@11, ADDED d@12, MODIFIED b@14
 //
-// All events carry the mark [Synthetic]. They are in revision order, deletions
+// All events carry the mark [store.Synthetic]. They are in revision order, deletions
 // first where revisions are equal, and applying them in order to before gives now:
 //
 //   - An object with a new key is Added, one with another revision is Modified.
@@ -32,7 +34,7 @@ import (
 //
 // It takes O(n) comparisons over both states, and nothing if they are the same
 // view.
-func Diff(schema *Schema, before, now *TreeView, after, through Revision, at time.Time) []Event {
+func Diff(schema *store.Schema, before, now *View, after, through store.Revision, at time.Time) []store.Event {
 	if before == now {
 		return nil
 	}
@@ -44,9 +46,9 @@ func Diff(schema *Schema, before, now *TreeView, after, through Revision, at tim
 }
 
 // byRevision orders events by revision, deletions first.
-func byRevision(a, b Event) int {
-	rank := func(e Event) int {
-		if e.Type == Deleted {
+func byRevision(a, b store.Event) int {
+	rank := func(e store.Event) int {
+		if e.Type == store.Deleted {
 			return 0
 		}
 		return 1
@@ -57,38 +59,38 @@ func byRevision(a, b Event) int {
 // differ collects the differences between two states.
 type differ struct {
 	// lowest and highest are the revisions that an event may have.
-	lowest, highest Revision
-	events          []Event
+	lowest, highest store.Revision
+	events          []store.Event
 	gone            []departure
 }
 
 // departure is an object that was deleted, and must have been before some
 // revision: that at which its key was created again, else zero.
 type departure struct {
-	object *Object
-	before Revision
+	object *store.Object
+	before store.Revision
 }
 
 // compare records the change of one key; is or was may be nil.
-func (d *differ) compare(was, is *Object) {
+func (d *differ) compare(was, is *store.Object) {
 	switch {
 	case was == is:
 	case is == nil:
 		d.gone = append(d.gone, departure{object: was})
 	case was == nil:
-		d.put(Added, is, nil)
+		d.put(store.Added, is, nil)
 	case was.Created != is.Created:
-		added := d.put(Added, is, nil)
+		added := d.put(store.Added, is, nil)
 		d.gone = append(d.gone, departure{was, max(1, min(is.Created, added))})
 	case was.Revision != is.Revision:
-		d.put(Modified, is, was)
+		d.put(store.Modified, is, was)
 	}
 }
 
 // put records an Added or Modified event and returns its revision.
-func (d *differ) put(t EventType, o, prev *Object) Revision {
+func (d *differ) put(t store.EventType, o, prev *store.Object) store.Revision {
 	rev := min(max(o.Revision, d.lowest), d.highest)
-	d.events = append(d.events, Event{Type: t, Marks: Synthetic, Revision: rev, Object: o, Prev: prev})
+	d.events = append(d.events, store.Event{Type: t, Marks: store.Synthetic, Revision: rev, Object: o, Prev: prev})
 	return rev
 }
 
@@ -96,7 +98,7 @@ func (d *differ) put(t EventType, o, prev *Object) Revision {
 //
 // Deletions with a deadline come first, the earliest first (earliest deadline
 // first finds an assignment if there is one).
-func (d *differ) number(schema *Schema, at time.Time) {
+func (d *differ) number(schema *store.Schema, at time.Time) {
 	slices.SortStableFunc(d.gone, func(a, b departure) int {
 		return cmp.Compare(a.before-1, b.before-1) // zero wraps around to the end
 	})
@@ -107,16 +109,16 @@ func (d *differ) number(schema *Schema, at time.Time) {
 			rev = n
 			free.next++
 		}
-		d.events = append(d.events, Event{
-			Type: Deleted, Marks: Synthetic, Revision: rev,
+		d.events = append(d.events, store.Event{
+			Type: store.Deleted, Marks: store.Synthetic, Revision: rev,
 			Object: schema.Gone(g.object, rev, at), Prev: g.object,
 		})
 	}
 }
 
 // revisions returns those of the events so far, in order.
-func (d *differ) revisions() []Revision {
-	revs := make([]Revision, len(d.events))
+func (d *differ) revisions() []store.Revision {
+	revs := make([]store.Revision, len(d.events))
 	for i, e := range d.events {
 		revs[i] = e.Revision
 	}
@@ -126,13 +128,13 @@ func (d *differ) revisions() []Revision {
 
 // unused counts up from next over the numbers that are not taken.
 type unused struct {
-	next  Revision
-	taken []Revision // in order
+	next  store.Revision
+	taken []store.Revision // in order
 }
 
 // peek returns the lowest number that is neither taken nor used up. To use it
 // up, increment next.
-func (u *unused) peek() Revision {
+func (u *unused) peek() store.Revision {
 	for len(u.taken) > 0 && u.taken[0] <= u.next {
 		if u.taken[0] == u.next {
 			u.next++
@@ -144,7 +146,7 @@ func (u *unused) peek() Revision {
 
 // pairs calls compare for each key in either view, in key order, with the
 // object of each, or nil.
-func (v *TreeView) pairs(other *TreeView, compare func(mine, others *Object)) {
+func (v *View) pairs(other *View, compare func(mine, others *store.Object)) {
 	mine, others := v.cursor(), other.cursor()
 	a, b := mine(), others()
 	for a != nil || b != nil {
@@ -164,12 +166,12 @@ func (v *TreeView) pairs(other *TreeView, compare func(mine, others *Object)) {
 
 // cursor returns a function that returns the next object in key order with each
 // call, and nil after the last. It is an [iter.Pull] without the coroutine.
-func (v *TreeView) cursor() (next func() *Object) {
+func (v *View) cursor() (next func() *store.Object) {
 	if v == nil {
-		return func() *Object { return nil }
+		return func() *store.Object { return nil }
 	}
 	it := partsOf(v).Items.Iter()
-	return func() *Object {
+	return func() *store.Object {
 		if !it.Next() {
 			return nil
 		}

@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 func inOrder(i int) *store.Object {
@@ -19,28 +20,28 @@ func inOrder(i int) *store.Object {
 // A tree whose nodes were compacted has what was put into it, and its views do not change.
 func TestTree_AgreesWithTheModelAfterAppendingBetweenViews(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tree, model := storetest.TreeOf(), treeModel{}
+		objects, model := storetest.TreeOf(), treeModel{}
 		every, deleted := rapid.IntRange(1, 300).Draw(t, "puts per view"), rapid.IntRange(2, 50).Draw(t, "puts per deletion")
 		var past treeModel
-		var view *store.TreeView
+		var view *tree.View
 		for i := range 3000 {
 			o := inOrder(i)
-			tree.Put(o)
+			objects.Put(o)
 			model[o.Key] = o
 			if i%deleted == 0 {
 				gone := inOrder(i / 2).Key
-				tree.Delete(gone)
+				objects.Delete(gone)
 				delete(model, gone)
 			}
 			if i%every == 0 {
-				tree.View()
+				objects.View()
 			}
 			if i == 1500 {
-				past, view = model.clone(), tree.View()
+				past, view = model.clone(), objects.View()
 			}
 		}
 		requireSameState(t, past, view, "n1", "")
-		requireSameState(t, model, tree.View(), "n1", "")
+		requireSameState(t, model, objects.View(), "n1", "")
 	})
 }
 
@@ -52,17 +53,17 @@ func TestTree_AnObjectAppendedBetweenViewsTakesAtMost44Bytes(t *testing.T) {
 		objects[i] = &store.Object{Key: fmt.Sprintf("%06d", i)}
 	}
 	before := heapInUse()
-	tree := store.NewTree()
+	state := tree.New()
 	for i, o := range objects {
-		tree.Put(o)
+		state.Put(o)
 		if i%10 == 0 {
-			tree.View()
+			state.View()
 		}
 	}
-	tree.View()
+	state.View()
 	held := heapInUse() - before
 	require.LessOrEqual(t, held/n, uint64(44))
-	runtime.KeepAlive(tree)
+	runtime.KeepAlive(state)
 	runtime.KeepAlive(objects)
 }
 
@@ -72,15 +73,15 @@ func TestTree_AQueueOfOrderedKeysKeepsNoneOfThoseThatAreGone(t *testing.T) {
 	key := func(i int) string { return fmt.Sprintf("%0100d", i) }
 	for length := 100; length < 132; length++ {
 		before := heapInUse()
-		tree := store.NewTree()
+		objects := tree.New()
 		for i := range puts {
-			tree.Put(&store.Object{Key: key(i)})
+			objects.Put(&store.Object{Key: key(i)})
 			if i >= length {
-				tree.Delete(key(i - length))
+				objects.Delete(key(i - length))
 			}
 		}
 		require.Less(t, heapInUse()-before, uint64(100<<10), "%d objects", length)
-		runtime.KeepAlive(tree)
+		runtime.KeepAlive(objects)
 	}
 }
 

@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -11,12 +11,13 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 func ExampleTree_Load() {
-	tree := store.NewTree()
-	tree.Load([]*store.Object{{Key: "pods/a", Revision: 1}, {Key: "pods/b", Revision: 2}})
-	fmt.Println(tree.Len(), tree.Get("pods/b").Revision)
+	objects := tree.New()
+	objects.Load([]*store.Object{{Key: "pods/a", Revision: 1}, {Key: "pods/b", Revision: 2}})
+	fmt.Println(objects.Len(), objects.Get("pods/b").Revision)
 	// Output: 2 2
 }
 
@@ -28,7 +29,7 @@ func TestTree_LoadAgreesWithPut(t *testing.T) {
 		some := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *store.Object {
 			return storetest.OnNode(treeKeys.Draw(t, "key"), value.Draw(t, "node"), value.Draw(t, "app"), 1)
 		}), 0, 600)
-		tree, model := storetest.TreeOf(), treeModel{}
+		state, model := storetest.TreeOf(), treeModel{}
 		for range rapid.IntRange(1, 2).Draw(t, "loads") {
 			objects := some.Draw(t, "objects")
 			if rapid.Bool().Draw(t, "sorted") {
@@ -36,24 +37,24 @@ func TestTree_LoadAgreesWithPut(t *testing.T) {
 				slices.SortFunc(objects, byKey)
 				objects = slices.CompactFunc(objects, func(a, b *store.Object) bool { return a.Key == b.Key })
 			}
-			tree.Load(objects)
+			state.Load(objects)
 			for _, o := range objects {
 				model[o.Key] = o
 			}
 			clear(objects) // the slice is the caller's
 		}
-		requireSameState(t, model, tree.View(), value.Draw(t, "value"), "")
+		requireSameState(t, model, state.View(), value.Draw(t, "value"), "")
 		for key, o := range model {
-			require.Same(t, o, tree.Delete(key))
+			require.Same(t, o, state.Delete(key))
 		}
-		require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n1", "", ""))
+		require.Empty(t, storetest.KeysBy(t, state.View(), storetest.ByNode, "n1", "", ""))
 	})
 }
 
 func TestTree_LoadShowsInTheNextView(t *testing.T) {
-	tree := storetest.TreeOf()
-	before := tree.View()
-	tree.Load([]*store.Object{storetest.OnNode("a", "n1", "", 1)})
-	require.Equal(t, []string{"a"}, storetest.Keys(tree.View(), "", ""))
+	objects := storetest.TreeOf()
+	before := objects.View()
+	objects.Load([]*store.Object{storetest.OnNode("a", "n1", "", 1)})
+	require.Equal(t, []string{"a"}, storetest.Keys(objects.View(), "", ""))
 	require.Empty(t, storetest.Keys(before, "", ""))
 }

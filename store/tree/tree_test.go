@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -10,48 +10,49 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 func TestTree_SingleKey(t *testing.T) {
-	tree := storetest.TreeOf()
+	objects := storetest.TreeOf()
 	first, second := storetest.OnNode("a", "n1", "", 1), storetest.OnNode("a", "n1", "", 2)
-	require.Nil(t, tree.Get("a"))
-	require.Nil(t, tree.Delete("a"))
-	require.Nil(t, tree.Put(first))
-	require.Same(t, first, tree.Get("a"))
-	require.Same(t, first, tree.Put(second))
-	require.Same(t, second, tree.Get("a"))
-	require.Equal(t, 1, tree.Len())
-	require.Same(t, second, tree.Delete("a"))
-	require.Nil(t, tree.Get("a"))
-	require.Zero(t, tree.Len())
+	require.Nil(t, objects.Get("a"))
+	require.Nil(t, objects.Delete("a"))
+	require.Nil(t, objects.Put(first))
+	require.Same(t, first, objects.Get("a"))
+	require.Same(t, first, objects.Put(second))
+	require.Same(t, second, objects.Get("a"))
+	require.Equal(t, 1, objects.Len())
+	require.Same(t, second, objects.Delete("a"))
+	require.Nil(t, objects.Get("a"))
+	require.Zero(t, objects.Len())
 }
 
 func TestTree_IndexOfASingleKey(t *testing.T) {
-	tree := storetest.TreeOf()
+	objects := storetest.TreeOf()
 	steps := []struct {
 		name   string
 		change func()
 		n1, n2 []string
 	}{
-		{"put", func() { tree.Put(storetest.OnNode("a", "n1", "", 1)) }, []string{"a"}, []string{}},
-		{"put with the same value", func() { tree.Put(storetest.OnNode("a", "n1", "", 2)) }, []string{"a"}, []string{}},
-		{"put with another value", func() { tree.Put(storetest.OnNode("a", "n2", "", 3)) }, []string{}, []string{"a"}},
-		{"delete", func() { tree.Delete("a") }, []string{}, []string{}},
+		{"put", func() { objects.Put(storetest.OnNode("a", "n1", "", 1)) }, []string{"a"}, []string{}},
+		{"put with the same value", func() { objects.Put(storetest.OnNode("a", "n1", "", 2)) }, []string{"a"}, []string{}},
+		{"put with another value", func() { objects.Put(storetest.OnNode("a", "n2", "", 3)) }, []string{}, []string{"a"}},
+		{"delete", func() { objects.Delete("a") }, []string{}, []string{}},
 	}
 	for _, step := range steps {
 		step.change()
-		require.Equal(t, step.n1, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n1", "", ""), step.name)
-		require.Equal(t, step.n2, storetest.KeysBy(t, tree.View(), storetest.ByNode, "n2", "", ""), step.name)
+		require.Equal(t, step.n1, storetest.KeysBy(t, objects.View(), storetest.ByNode, "n1", "", ""), step.name)
+		require.Equal(t, step.n2, storetest.KeysBy(t, objects.View(), storetest.ByNode, "n2", "", ""), step.name)
 	}
 }
 
 func TestTree_IndexReturnsTheNewestObject(t *testing.T) {
-	tree := storetest.TreeOf()
-	tree.Put(storetest.OnNode("a", "n1", "", 1))
+	state := storetest.TreeOf()
+	state.Put(storetest.OnNode("a", "n1", "", 1))
 	newest := storetest.OnNode("a", "n1", "", 2)
-	tree.Put(newest)
-	objects, err := tree.View().ByIndex(storetest.ByNode, "n1", "", "")
+	state.Put(newest)
+	objects, err := state.View().ByIndex(storetest.ByNode, "n1", "", "")
 	require.NoError(t, err)
 	require.Same(t, newest, slices.Collect(objects)[0])
 }
@@ -61,14 +62,14 @@ func TestTree_IndexReturnsTheNewestObject(t *testing.T) {
 func TestTree_AnUpdateThatKeepsTheValueCopiesNothingOfAnIndex(t *testing.T) {
 	copied := func(value string, indexes ...store.Attribute) float64 {
 		const runs = 10
-		trees := make([]*store.Tree, 0, runs+1) // one for the run before the measured ones
+		trees := make([]*tree.Tree, 0, runs+1) // one for the run before the measured ones
 		for len(trees) < cap(trees) {
-			tree := store.NewTree(indexes...)
+			objects := tree.New(indexes...)
 			for i := range 1000 { // downwards, since a tree that was appended to compacts itself
-				tree.Put(storetest.OnNode(fmt.Sprintf("%04d", 999-i), "n1", "", 1))
+				objects.Put(storetest.OnNode(fmt.Sprintf("%04d", 999-i), "n1", "", 1))
 			}
-			tree.View()
-			trees = append(trees, tree)
+			objects.View()
+			trees = append(trees, objects)
 		}
 		update := storetest.OnNode("0500", value, "", 2)
 		return testing.AllocsPerRun(runs, func() {
@@ -121,11 +122,11 @@ func TestTree_ListsAPrefix(t *testing.T) {
 }
 
 func TestTree_ViewsAreSnapshots(t *testing.T) {
-	tree := storetest.TreeOf()
-	var views []*store.TreeView
+	objects := storetest.TreeOf()
+	var views []*tree.View
 	for rev := range store.Revision(500) {
-		views = append(views, tree.View())
-		tree.Put(storetest.OnNode(rev.String(), "n1", "", rev+1))
+		views = append(views, objects.View())
+		objects.Put(storetest.OnNode(rev.String(), "n1", "", rev+1))
 	}
 	for n, v := range views {
 		require.Equal(t, n, v.Len())
@@ -146,16 +147,16 @@ func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 		"last most":        func(i int) int { return max(1, 40-i) },
 	}
 	for name, gap := range gaps {
-		tree, want := storetest.TreeOf(), []string{}
+		state, want := storetest.TreeOf(), []string{}
 		for i, next := 0, 0; i < 2000; i++ {
 			key, node := fmt.Sprintf("%04d", i), "n2"
 			if i == next {
 				node, next = "n1", next+gap(len(want))
 				want = append(want, key)
 			}
-			tree.Put(storetest.OnNode(key, node, "", 1))
+			state.Put(storetest.OnNode(key, node, "", 1))
 		}
-		v := tree.View()
+		v := state.View()
 		require.Equal(t, want, storetest.KeysBy(t, v, storetest.ByNode, "n1", "", ""), name)
 		half := len(want) / 2
 		require.Equal(t, want[half+1:], storetest.KeysBy(t, v, storetest.ByNode, "n1", "", want[half]), name)
@@ -169,19 +170,19 @@ func TestTree_IndexFindsObjectsCloseTogetherAndFarApart(t *testing.T) {
 
 // An index beside the snapshots would show what they do not have.
 func TestTree_IndexIsInsideTheSnapshot(t *testing.T) {
-	tree := storetest.TreeOf()
-	tree.Put(storetest.OnNode("a", "n1", "web", 1))
-	before := tree.View()
-	tree.Put(storetest.OnNode("a", "n2", "db", 2))
-	tree.Put(storetest.OnNode("b", "n1", "web", 3))
+	objects := storetest.TreeOf()
+	objects.Put(storetest.OnNode("a", "n1", "web", 1))
+	before := objects.View()
+	objects.Put(storetest.OnNode("a", "n2", "db", 2))
+	objects.Put(storetest.OnNode("b", "n1", "web", 3))
 	require.Equal(t, []string{"a"}, storetest.KeysBy(t, before, storetest.ByNode, "n1", "", ""))
 	require.Equal(t, []string{}, storetest.KeysBy(t, before, storetest.ByNode, "n2", "", ""))
 	require.Equal(t, []string{"a"}, storetest.KeysBy(t, before, storetest.ByApp, "web", "", ""))
-	require.Equal(t, []string{"b"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
+	require.Equal(t, []string{"b"}, storetest.KeysBy(t, objects.View(), storetest.ByApp, "web", "", ""))
 }
 
 // A sequence can be broken off and read again from its start.
-func TestTreeView_SequencesAreReadAgain(t *testing.T) {
+func TestView_SequencesAreReadAgain(t *testing.T) {
 	v := storetest.TreeOf("a/1", "b", "b/1", "b/2", "c/1").View()
 	page := v.All("b", "")
 	for range 2 {
@@ -196,7 +197,7 @@ func TestTreeView_SequencesAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestTreeView_AppendToIsInKeyOrder(t *testing.T) {
+func TestView_AppendToIsInKeyOrder(t *testing.T) {
 	v := storetest.TreeOf("c", "a/2", "b", "a/1", "a").View()
 	first := &store.Object{Key: "first"}
 	for prefix, want := range map[string][]string{
@@ -213,23 +214,23 @@ func TestTreeView_AppendToIsInKeyOrder(t *testing.T) {
 	}
 }
 
-func TestTreeView_Empty(t *testing.T) {
-	var noTree *store.Tree
+func TestView_Empty(t *testing.T) {
+	var noTree *tree.Tree
 	require.Nil(t, noTree.View())
-	for name, v := range map[string]*store.TreeView{"nil": nil, "of an empty tree": storetest.TreeOf().View()} {
+	for name, v := range map[string]*tree.View{"nil": nil, "of an empty tree": storetest.TreeOf().View()} {
 		require.Zero(t, v.Len(), name)
 		require.Nil(t, v.Get("a"), name)
 		require.Empty(t, storetest.Keys(v, "", ""), name)
 		require.Empty(t, v.AppendTo(nil, ""), name)
-		tree := store.TreeOf(v)
-		tree.Put(storetest.OnNode("a", "n1", "", 1))
-		require.Equal(t, 1, tree.Len(), name)
+		objects := tree.From(v)
+		objects.Put(storetest.OnNode("a", "n1", "", 1))
+		require.Equal(t, 1, objects.Len(), name)
 		require.Zero(t, v.Len(), name)
 	}
 }
 
 func TestTree_RefusesAnUnknownIndex(t *testing.T) {
-	for _, v := range []*store.TreeView{nil, storetest.TreeOf().View()} {
+	for _, v := range []*tree.View{nil, storetest.TreeOf().View()} {
 		_, err := v.ByIndex(store.LabelAttribute("tier"), "x", "", "")
 		require.ErrorIs(t, err, store.ErrUnknownIndex)
 		require.ErrorContains(t, err, "label:tier")
@@ -238,42 +239,36 @@ func TestTree_RefusesAnUnknownIndex(t *testing.T) {
 	v := storetest.TreeOf().View()
 	require.True(t, v.Indexed(storetest.ByNode))
 	require.False(t, v.Indexed(store.LabelAttribute(storetest.ByNode.Name)), "a label is not the field of that name")
-	require.True(t, store.TreeOf(v).View().Indexed(storetest.ByNode), "a tree from a view keeps the indexes")
+	require.True(t, tree.From(v).View().Indexed(storetest.ByNode), "a tree from a view keeps the indexes")
 }
 
 // Selectors take a field that is not set for "", but not a label.
 func TestTree_IndexOfWhatIsNotSet(t *testing.T) {
-	tree := storetest.TreeOf("bare")
+	objects := storetest.TreeOf("bare")
 	empty := storetest.OnNode("empty", "", "", 2)
 	empty.Labels = store.LabelsOf(labels.Set{storetest.ByApp.Name: ""})
-	tree.Put(empty)
-	require.Equal(t, []string{"bare", "empty"}, storetest.KeysBy(t, tree.View(), storetest.ByNode, "", "", ""))
-	require.Equal(t, []string{"empty"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "", "", ""))
+	objects.Put(empty)
+	require.Equal(t, []string{"bare", "empty"}, storetest.KeysBy(t, objects.View(), storetest.ByNode, "", "", ""))
+	require.Equal(t, []string{"empty"}, storetest.KeysBy(t, objects.View(), storetest.ByApp, "", "", ""))
 
-	tree.Put(storetest.OnNode("empty", "n1", "", 3)) // loses the label
-	require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByApp, "", "", ""))
+	objects.Put(storetest.OnNode("empty", "n1", "", 3)) // loses the label
+	require.Empty(t, storetest.KeysBy(t, objects.View(), storetest.ByApp, "", "", ""))
 }
 
 func TestTree_IndexNamedTwiceIsOne(t *testing.T) {
-	tree := store.NewTree(storetest.ByApp, storetest.ByNode, storetest.ByApp)
-	tree.Put(storetest.OnNode("a", "n1", "web", 1))
-	require.Equal(t, []string{"a"}, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
-	tree.Delete("a")
-	require.Empty(t, storetest.KeysBy(t, tree.View(), storetest.ByApp, "web", "", ""))
+	objects := tree.New(storetest.ByApp, storetest.ByNode, storetest.ByApp)
+	objects.Put(storetest.OnNode("a", "n1", "web", 1))
+	require.Equal(t, []string{"a"}, storetest.KeysBy(t, objects.View(), storetest.ByApp, "web", "", ""))
+	objects.Delete("a")
+	require.Empty(t, storetest.KeysBy(t, objects.View(), storetest.ByApp, "web", "", ""))
 }
 
-func TestTreeView_IsTakenOnceUntilTheNextWrite(t *testing.T) {
-	tree := storetest.TreeOf("a")
-	v := tree.View()
-	require.Same(t, v, tree.View())
-	tree.Delete("nothing")
-	require.Same(t, v, tree.View(), "nothing was deleted, nothing changed")
-	tree.Put(storetest.OnNode("b", "", "", 2))
-	require.NotSame(t, v, tree.View())
-}
-
-func TestAttribute_IsWrittenAsText(t *testing.T) {
-	require.Equal(t, "field:spec.nodeName", storetest.ByNode.String())
-	require.Equal(t, "label:app", storetest.ByApp.String())
-	require.Equal(t, "AttributeKind(0):", store.Attribute{}.String())
+func TestView_IsTakenOnceUntilTheNextWrite(t *testing.T) {
+	objects := storetest.TreeOf("a")
+	v := objects.View()
+	require.Same(t, v, objects.View())
+	objects.Delete("nothing")
+	require.Same(t, v, objects.View(), "nothing was deleted, nothing changed")
+	objects.Put(storetest.OnNode("b", "", "", 2))
+	require.NotSame(t, v, objects.View())
 }

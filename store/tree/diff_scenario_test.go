@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"strings"
@@ -10,9 +10,10 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
-// TestDiff_Scenarios runs testdata/diff. Its one command is
+// TestDiff_Scenarios runs testdata. Its one command is
 //
 //	diff after=R through=R     with the lines "old: …" and "new: …", each a list
 //	                           of key@revision, or key@revision/created if the
@@ -20,10 +21,10 @@ import (
 //	                           events. That they lead from old to new is checked
 //	                           each time.
 func TestDiff_Scenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata/diff", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			require.Equal(t, "diff", d.Cmd, "unknown command")
-			old, is := store.NewTree(), store.NewTree()
+			old, is := tree.New(), tree.New()
 			for line := range strings.SplitSeq(d.Input, "\n") {
 				if objects, ok := strings.CutPrefix(line, "old:"); ok {
 					storetest.Fill(t, old, objects)
@@ -33,7 +34,7 @@ func TestDiff_Scenarios(t *testing.T) {
 					t.Fatalf("%s: unknown line %q", d.Pos, line)
 				}
 			}
-			events := store.Diff(storetest.Things, old.View(), is.View(), storetest.RevisionArg(t, d, "after"), storetest.RevisionArg(t, d, "through"), time.Time{})
+			events := tree.Diff(storetest.Things, old.View(), is.View(), storetest.RevisionArg(t, d, "after"), storetest.RevisionArg(t, d, "through"), time.Time{})
 			requireLeadsTo(t, old, is, events)
 			return storetest.PrintEvents(events)
 		})
@@ -42,8 +43,8 @@ func TestDiff_Scenarios(t *testing.T) {
 
 // requireLeadsTo checks that the events turn old into is, and say the truth
 // about the state before each.
-func requireLeadsTo(t require.TestingT, old, is *store.Tree, events []store.Event) {
-	state := store.TreeOf(old.View())
+func requireLeadsTo(t require.TestingT, old, is *tree.Tree, events []store.Event) {
+	state := tree.From(old.View())
 	for _, ev := range events {
 		before := state.Get(ev.Key())
 		require.Same(t, before, ev.Prev, "Prev of %v", ev)

@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -11,23 +11,24 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
-func selected(v *store.TreeView, f *store.Filter, after string) []string {
+func selected(v *tree.View, f *store.Filter, after string) []string {
 	found := []string{}
-	for o := range store.Select(v, f, after) {
+	for o := range tree.Select(v, f, after) {
 		found = append(found, o.Key)
 	}
 	return found
 }
 
 // podsOnNodes is a tree of six objects on two nodes, by app and namespace.
-func podsOnNodes() *store.TreeView {
-	tree := storetest.TreeOf()
+func podsOnNodes() *tree.View {
+	objects := storetest.TreeOf()
 	for i, key := range []string{"a/1", "a/2", "a/3", "b/1", "b/2", "b/3"} {
-		tree.Put(storetest.OnNode(key, fmt.Sprint("n", i%2), []string{"web", "db", ""}[i%3], store.Revision(i+1)))
+		objects.Put(storetest.OnNode(key, fmt.Sprint("n", i%2), []string{"web", "db", ""}[i%3], store.Revision(i+1)))
 	}
-	return tree.View()
+	return objects.View()
 }
 
 func TestSelect_ReadsWhatTheFilterWants(t *testing.T) {
@@ -67,7 +68,7 @@ func TestWithValue_FindsWhatAnIndexWould(t *testing.T) {
 	for _, a := range []store.Attribute{storetest.ByNode, storetest.ByApp} {
 		for _, value := range []string{"n0", "web", ""} {
 			var found []string
-			for o := range store.WithValue(v.All("", ""), a, value) {
+			for o := range tree.WithValue(v.All("", ""), a, value) {
 				found = append(found, o.Key)
 			}
 			require.ElementsMatch(t, storetest.KeysBy(t, v, a, value, "", ""), found, "%v=%q", a, value)
@@ -76,19 +77,19 @@ func TestWithValue_FindsWhatAnIndexWould(t *testing.T) {
 }
 
 func ExampleSelect() {
-	tree := store.NewTree()
+	objects := tree.New()
 	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
-		tree.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
+		objects.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
 	}
 	web, err := store.NewFilter(nil, store.FilterOptions{Labels: "part=web"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for o := range store.Select(tree.View(), web, "") {
+	for o := range tree.Select(objects.View(), web, "") {
 		fmt.Println(o.Key)
 	}
-	fmt.Println(len(slices.Collect(store.Select(tree.View(), nil, "mail/web"))), "behind mail/web")
+	fmt.Println(len(slices.Collect(tree.Select(objects.View(), nil, "mail/web"))), "behind mail/web")
 	// Output:
 	// mail/web
 	// shop/web
@@ -96,9 +97,9 @@ func ExampleSelect() {
 }
 
 func ExampleCandidatesOf() {
-	tree := store.NewTree(store.LabelAttribute("part"))
+	objects := tree.New(store.LabelAttribute("part"))
 	for _, key := range []string{"shop/web", "shop/db", "mail/web"} {
-		tree.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
+		objects.Put(&store.Object{Key: key, Labels: store.LabelsOf(labels.Set{"part": key[5:]})})
 	}
 	for _, selector := range []string{"part=web", "part=web,old", "old"} {
 		f, err := store.NewFilter(nil, store.FilterOptions{Labels: selector})
@@ -106,7 +107,7 @@ func ExampleCandidatesOf() {
 			panic(err)
 		}
 		read := 0
-		c := store.CandidatesOf(tree.View(), f, "")
+		c := tree.CandidatesOf(objects.View(), f, "")
 		for range c.Objects {
 			read++
 		}

@@ -1,12 +1,12 @@
-package store
+package tree
 
 import (
 	"sort"
 	"strings"
 )
 
-// Count returns how many objects [TreeView.All] returns. It takes O(log² n), and reads none of them.
-func (v *TreeView) Count(prefix, after string) int {
+// Count returns how many objects [View.All] returns. It takes O(log² n), and reads none of them.
+func (v *View) Count(prefix, after string) int {
 	if v == nil {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -7,38 +7,39 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // nodes returns a tree of n objects, 100 to a node.
-func nodes(n int) (*store.Tree, []*store.Object) {
-	tree := store.NewTree(storetest.ByNode)
+func nodes(n int) (*tree.Tree, []*store.Object) {
+	state := tree.New(storetest.ByNode)
 	objects := make([]*store.Object, n)
 	for i := range objects {
 		objects[i] = storetest.OnNode(fmt.Sprintf("namespace-%02d/pod-%06d", i%50, i), fmt.Sprintf("node-%04d", i%(n/100)), "", 1)
-		tree.Put(objects[i])
+		state.Put(objects[i])
 	}
-	return tree, objects
+	return state, objects
 }
 
-func BenchmarkTreePut(b *testing.B) {
+func BenchmarkPut(b *testing.B) {
 	for _, every := range []int{1, 100} {
 		b.Run(fmt.Sprintf("objects=100k/puts-per-view=%d", every), func(b *testing.B) {
-			tree, objects := nodes(100_000)
+			state, objects := nodes(100_000)
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				tree.Put(objects[n*7919%len(objects)])
+				state.Put(objects[n*7919%len(objects)])
 				if n++; n%every == 0 {
-					tree.View()
+					state.View()
 				}
 			}
 		})
 	}
 }
 
-func BenchmarkTreeViewAppendTo(b *testing.B) {
-	tree, _ := nodes(10_000)
-	v := tree.View()
+func BenchmarkViewAppendTo(b *testing.B) {
+	objects, _ := nodes(10_000)
+	v := objects.View()
 	dst := make([]*store.Object, 0, v.Len())
 	for b.Loop() {
 		dst = v.AppendTo(dst[:0], "")
@@ -46,16 +47,16 @@ func BenchmarkTreeViewAppendTo(b *testing.B) {
 }
 
 // 100 objects of 100,000, and every other one, by index, and 100 by prefix.
-func BenchmarkTreeViewRead(b *testing.B) {
-	tree, _ := nodes(100_000)
-	v := tree.View()
+func BenchmarkViewRead(b *testing.B) {
+	objects, _ := nodes(100_000)
+	v := objects.View()
 	b.Run("by-index", func(b *testing.B) { readByIndex(b, v, "node-0500", 100) })
 	b.Run("most-by-index", func(b *testing.B) {
-		tree := store.NewTree(storetest.ByNode)
+		objects := tree.New(storetest.ByNode)
 		for o := range v.All("", "") {
-			tree.Put(storetest.OnNode(o.Key, fmt.Sprintf("node-%d", tree.Len()%2), "", 1))
+			objects.Put(storetest.OnNode(o.Key, fmt.Sprintf("node-%d", objects.Len()%2), "", 1))
 		}
-		readByIndex(b, tree.View(), "node-0", 50_000)
+		readByIndex(b, objects.View(), "node-0", 50_000)
 	})
 	b.Run("page", func(b *testing.B) {
 		b.ReportAllocs()
@@ -70,7 +71,7 @@ func BenchmarkTreeViewRead(b *testing.B) {
 	})
 }
 
-func readByIndex(b *testing.B, v *store.TreeView, node string, want int) {
+func readByIndex(b *testing.B, v *tree.View, node string, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
 		objects, err := v.ByIndex(storetest.ByNode, node, "", "")
@@ -86,24 +87,24 @@ func readByIndex(b *testing.B, v *store.TreeView, node string, want int) {
 }
 
 func BenchmarkDiff10k(b *testing.B) {
-	tree, objects := nodes(10_000)
-	is := store.TreeOf(tree.View())
+	state, objects := nodes(10_000)
+	is := tree.From(state.View())
 	for _, o := range objects[:10] {
 		is.Delete(o.Key)
 	}
 	for b.Loop() {
-		if n := len(store.Diff(storetest.Things, tree.View(), is.View(), 1, 100, time.Time{})); n != 10 {
+		if n := len(tree.Diff(storetest.Things, state.View(), is.View(), 1, 100, time.Time{})); n != 10 {
 			b.Fatal(n)
 		}
 	}
 }
 
 // Loading objects in the order of their keys.
-func BenchmarkTreeLoad(b *testing.B) {
-	tree, _ := nodes(100_000)
-	objects := tree.View().AppendTo(nil, "")
+func BenchmarkLoad(b *testing.B) {
+	state, _ := nodes(100_000)
+	objects := state.View().AppendTo(nil, "")
 	b.ReportAllocs()
 	for b.Loop() {
-		store.NewTree(storetest.ByNode).Load(objects)
+		tree.New(storetest.ByNode).Load(objects)
 	}
 }

@@ -1,4 +1,4 @@
-package store_test
+package tree_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/storetest"
+	"github.com/watchmill/watchmill/store/tree"
 )
 
 // treeModel is a tree that is obviously right.
@@ -46,9 +47,9 @@ var treeKeys = rapid.Custom(func(t *rapid.T) string {
 func TestTree_AgreesWithAMap(t *testing.T) {
 	nodes := rapid.SampledFrom([]string{"", "n1", "n2", "n3"})
 	rapid.Check(t, func(t *rapid.T) {
-		tree, model := storetest.TreeOf(), treeModel{}
+		objects, model := storetest.TreeOf(), treeModel{}
 		type past struct {
-			view  *store.TreeView
+			view  *tree.View
 			model treeModel
 		}
 		var pasts []past
@@ -56,7 +57,7 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 		put := func() {
 			rev++
 			o := storetest.OnNode(treeKeys.Draw(t, "key"), nodes.Draw(t, "node"), nodes.Draw(t, "app"), rev)
-			require.Same(t, model[o.Key], tree.Put(o))
+			require.Same(t, model[o.Key], objects.Put(o))
 			model[o.Key] = o
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -68,21 +69,21 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 			},
 			"delete": func(t *rapid.T) {
 				key := treeKeys.Draw(t, "key")
-				require.Same(t, model[key], tree.Delete(key))
+				require.Same(t, model[key], objects.Delete(key))
 				delete(model, key)
 			},
 			"delete under": func(t *rapid.T) {
-				for _, key := range storetest.Keys(tree.View(), rapid.SampledFrom([]string{"a", "a-b", "b"}).Draw(t, "prefix"), "") {
-					require.Same(t, model[key], tree.Delete(key))
+				for _, key := range storetest.Keys(objects.View(), rapid.SampledFrom([]string{"a", "a-b", "b"}).Draw(t, "prefix"), "") {
+					require.Same(t, model[key], objects.Delete(key))
 					delete(model, key)
 				}
 			},
-			"view":     func(*rapid.T) { pasts = append(pasts, past{tree.View(), model.clone()}) },
-			"continue": func(*rapid.T) { tree = store.TreeOf(tree.View()) },
+			"view":     func(*rapid.T) { pasts = append(pasts, past{objects.View(), model.clone()}) },
+			"continue": func(*rapid.T) { objects = tree.From(objects.View()) },
 			"": func(t *rapid.T) {
 				key := treeKeys.Draw(t, "get")
-				require.Same(t, model[key], tree.Get(key))
-				requireSameState(t, model, tree.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
+				require.Same(t, model[key], objects.Get(key))
+				requireSameState(t, model, objects.View(), nodes.Draw(t, "value"), treeKeys.Draw(t, "after"))
 			},
 		})
 		for _, p := range pasts {
@@ -91,7 +92,7 @@ func TestTree_AgreesWithAMap(t *testing.T) {
 	})
 }
 
-func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after string) {
+func requireSameState(t *rapid.T, m treeModel, v *tree.View, value, after string) {
 	require.Equal(t, len(m), v.Len())
 	require.Equal(t, m.keys(func(o *store.Object) bool { return o.Key > after }), storetest.Keys(v, "", after))
 	for _, prefix := range []string{"", "a", "a/", "b"} {
@@ -117,28 +118,28 @@ func requireSameState(t *rapid.T, m treeModel, v *store.TreeView, value, after s
 // number of objects is that of the writes.
 func TestTree_ViewsAreSafeDuringWrites(t *testing.T) {
 	const writes, readers = 300, 4
-	views := make([]chan *store.TreeView, readers)
+	views := make([]chan *tree.View, readers)
 	var wg sync.WaitGroup
 	for i := range views {
-		views[i] = make(chan *store.TreeView, 16)
+		views[i] = make(chan *tree.View, 16)
 		wg.Go(func() {
 			for v := range views[i] {
 				requireWholeWrite(t, v)
 			}
 		})
 	}
-	tree := storetest.TreeOf()
+	objects := storetest.TreeOf()
 	for rev := range store.Revision(writes) {
 		node := fmt.Sprint("n", rev%3)
-		tree.Put(storetest.OnNode("first", node, "web", rev))
-		tree.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev), node, "web", rev))
-		tree.Put(storetest.OnNode("last", node, "web", rev))
+		objects.Put(storetest.OnNode("first", node, "web", rev))
+		objects.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev), node, "web", rev))
+		objects.Put(storetest.OnNode("last", node, "web", rev))
 		if rev%5 == 0 {
-			tree.Delete(fmt.Sprintf("item/%04d", rev/2))
-			tree.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev/2), node, "web", rev))
+			objects.Delete(fmt.Sprintf("item/%04d", rev/2))
+			objects.Put(storetest.OnNode(fmt.Sprintf("item/%04d", rev/2), node, "web", rev))
 		}
-		views[rev%readers] <- tree.View()
-		views[(rev+1)%readers] <- tree.View() // two read it at once
+		views[rev%readers] <- objects.View()
+		views[(rev+1)%readers] <- objects.View() // two read it at once
 	}
 	for _, c := range views {
 		close(c)
@@ -148,7 +149,7 @@ func TestTree_ViewsAreSafeDuringWrites(t *testing.T) {
 
 // requireWholeWrite checks that v is the state after a write, in all of its
 // ways to read, and that going on from it does not disturb others.
-func requireWholeWrite(t *testing.T, v *store.TreeView) {
+func requireWholeWrite(t *testing.T, v *tree.View) {
 	rev := v.Get("first").Revision
 	objects := v.AppendTo(nil, "")
 	if rev != v.Get("last").Revision || len(objects) != int(rev)+3 || v.Len() != len(objects) {
@@ -157,9 +158,9 @@ func requireWholeWrite(t *testing.T, v *store.TreeView) {
 	if n := len(storetest.KeysBy(t, v, storetest.ByApp, "web", "item", "")); n != int(rev)+1 {
 		t.Errorf("%d objects by index at revision %v", n, rev)
 	}
-	tree := store.TreeOf(v)
-	tree.Put(storetest.OnNode("mine", "n9", "web", rev))
-	tree.Delete("first")
+	state := tree.From(v)
+	state.Put(storetest.OnNode("mine", "n9", "web", rev))
+	state.Delete("first")
 	if v.Get("first") == nil || v.Get("mine") != nil {
 		t.Error("what was written to the continuation shows in the view")
 	}

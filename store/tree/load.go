@@ -1,9 +1,10 @@
-package store
+package tree
 
 import (
 	"maps"
 	"slices"
 
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/internal/indexed"
 )
 
@@ -11,9 +12,9 @@ import (
 // without repetition, that takes O(n) for them and each index, besides sorting the
 // values of the indexes; otherwise it is the same as a Put of each. It shares the
 // objects, but not the slice.
-func (t *Tree) Load(objects []*Object) { t.core.load(objects) }
+func (t *Tree) Load(objects []*store.Object) { t.core.load(objects) }
 
-func (t *tree) load(objects []*Object) {
+func (t *tree) load(objects []*store.Object) {
 	if t.len() > 0 || !ascending(objects) {
 		for _, o := range objects {
 			t.put(o)
@@ -32,7 +33,7 @@ func (t *tree) load(objects []*Object) {
 }
 
 // ascending reports whether each key is greater than the one before it.
-func ascending(objects []*Object) bool {
+func ascending(objects []*store.Object) bool {
 	for i := 1; i < len(objects); i++ {
 		if objects[i-1].Key >= objects[i].Key {
 			return false
@@ -44,7 +45,7 @@ func ascending(objects []*Object) bool {
 // entriesOf returns the entries of an index on a, in order, of objects in the order of
 // their keys. It sorts values, which are usually few, and not entries: it counts the
 // entries of each value, and so knows the place of each.
-func entriesOf(a Attribute, objects []*Object) []indexed.Entry {
+func entriesOf(a store.Attribute, objects []*store.Object) []indexed.Entry {
 	places := map[string]int{}
 	total := 0
 	for _, o := range objects {
