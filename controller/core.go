@@ -60,7 +60,7 @@ func newCore(cfg settings, host *engine.Host) (controllerCore, error) {
 	}
 	queueConfig := queue.WorkQueueConfig[string]{Clock: c.host.Clock(), Limiter: cfg.limiter, OnReady: c.wakeIdle}
 	if cfg.metrics != nil {
-		queueConfig.Metrics = queueMetrics{cfg.metrics, cfg.name}
+		queueConfig.Metrics = queueMetrics{of: cfg.metrics, controller: cfg.name}
 	}
 	if c.queue, err = queue.NewWorkQueue(queueConfig); err != nil {
 		_ = c.ownHost.Close() // nothing runs on it

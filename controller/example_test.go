@@ -138,11 +138,12 @@ func ExampleNew() {
 }
 
 // counts are metrics that count the keys of a controller, and its calls that failed.
-type counts struct{ queued, failed atomic.Int64 }
+type counts struct {
+	controller.NoMetrics
+	queued, failed atomic.Int64
+}
 
-func (c *counts) Queued(string)              { c.queued.Add(1) }
-func (*counts) Waited(string, time.Duration) {}
-func (*counts) Delayed(string)               {}
+func (c *counts) Queued(string) { c.queued.Add(1) }
 
 func (c *counts) Reconciled(_ string, call controller.Call) {
 	if errors.Is(call.Err, controller.ErrReconcile) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -14,6 +15,8 @@ import (
 // Reconciled with its queue locked: they must be quick, must not block, and must not use the
 // controller. A panic in Reconciled is logged. After one in another method none of these is
 // called any more: Stats.Queue.MetricsErr has it.
+//
+// It may gain methods. An implementation embeds [NoMetrics], which will have them, too.
 type Metrics interface {
 	// Queued is called for each key that is added to those to be reconciled, and was not
 	// among them.
@@ -26,7 +29,27 @@ type Metrics interface {
 	// Reconciled is called for each call of Reconcile that has returned, unless the limiter or OnError ends the
 	// goroutine after it.
 	Reconciled(controller string, call Call)
+
+	embedsNoMetrics()
 }
+
+// NoMetrics is the [Metrics] that measures nothing. An implementation embeds it, and has methods
+// for what it measures.
+type NoMetrics struct{}
+
+// Queued does nothing.
+func (NoMetrics) Queued(string) {}
+
+// Waited does nothing.
+func (NoMetrics) Waited(string, time.Duration) {}
+
+// Delayed does nothing.
+func (NoMetrics) Delayed(string) {}
+
+// Reconciled does nothing.
+func (NoMetrics) Reconciled(string, Call) {}
+
+func (NoMetrics) embedsNoMetrics() {}
 
 // Call is a call of Reconcile that has returned.
 type Call struct {
@@ -40,8 +63,10 @@ type Call struct {
 	Err error
 }
 
-// queueMetrics are the metrics of the work queue. It contains their panics.
+// queueMetrics are the metrics of the work queue, which contains their panics. They do not measure
+// how long an item took: Reconciled says more.
 type queueMetrics struct {
+	queue.NoWorkQueueMetrics
 	of         Metrics
 	controller string
 }
@@ -49,9 +74,6 @@ type queueMetrics struct {
 func (m queueMetrics) Added(int) { m.of.Queued(m.controller) }
 
 func (m queueMetrics) Started(_ int, waited time.Duration) { m.of.Waited(m.controller, waited) }
-
-// Finished does nothing: Reconciled says more.
-func (queueMetrics) Finished(time.Duration) {}
 
 func (m queueMetrics) Retried() { m.of.Delayed(m.controller) }
 

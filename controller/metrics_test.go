@@ -25,6 +25,7 @@ import (
 
 // notes are metrics that note what they are told, and call on before that.
 type notes struct {
+	controller.NoMetrics
 	on func(method string)
 
 	mu  sync.Mutex

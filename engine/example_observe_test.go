@@ -173,13 +173,10 @@ func ExampleHostConfig_leak() {
 
 // reasons counts why watches end.
 type reasons struct {
+	engine.NoMetrics
 	mu    sync.Mutex
 	count map[string]int
 }
-
-func (r *reasons) Latency(string, engine.Stage, time.Duration) {}
-
-func (r *reasons) Waited(string, engine.Wait, time.Duration) {}
 
 func (r *reasons) Ended(_ string, end engine.WatchEnd) {
 	r.mu.Lock()
@@ -187,7 +184,7 @@ func (r *reasons) Ended(_ string, end engine.WatchEnd) {
 	r.count[end.Reason()]++
 }
 
-// Metrics are three methods, of any library.
+// Metrics of any library have methods for what they measure.
 func ExampleMetrics() {
 	ctx := context.Background()
 	metrics := &reasons{count: map[string]int{}}

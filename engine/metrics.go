@@ -37,6 +37,8 @@ const (
 // it as [HostConfig].Metrics, or for one engine as [Config].Metrics. The engines call its
 // methods from several goroutines in the middle of their work: they must be quick and
 // must not block.
+//
+// It may gain methods. An implementation embeds [NoMetrics], which will have them, too.
 type Metrics interface {
 	// Latency is called once for each batch that reaches a stage, with the time since
 	// its oldest event was committed. It is not called for initial states.
@@ -45,7 +47,24 @@ type Metrics interface {
 	Ended(engine string, end WatchEnd)
 	// Waited is called for each wait that is over, with how long it took.
 	Waited(engine string, wait Wait, took time.Duration)
+
+	embedsNoMetrics()
 }
+
+// NoMetrics is the [Metrics] that measures nothing. An implementation embeds it, and has methods
+// for what it measures.
+type NoMetrics struct{}
+
+// Latency does nothing.
+func (NoMetrics) Latency(string, Stage, time.Duration) {}
+
+// Ended does nothing.
+func (NoMetrics) Ended(string, WatchEnd) {}
+
+// Waited does nothing.
+func (NoMetrics) Waited(string, Wait, time.Duration) {}
+
+func (NoMetrics) embedsNoMetrics() {}
 
 // metrics returns the engine's, or its host's; nil for none.
 func (e *core) metrics() Metrics {

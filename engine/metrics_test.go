@@ -61,6 +61,7 @@ func TestMetrics_MeasureHowLongTheCacheIsNotReady(t *testing.T) {
 
 // asking is metrics that look at the engine whenever they are told something.
 type asking struct {
+	engine.NoMetrics
 	engine atomic.Pointer[engine.Engine[pod]]
 	looks  atomic.Int64
 }

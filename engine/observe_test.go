@@ -249,6 +249,7 @@ func TestLog_TellsOnceThatAnEngineWasNeverClosed(t *testing.T) {
 
 // ages is metrics that keep what they are told.
 type ages struct {
+	engine.NoMetrics
 	mu    sync.Mutex
 	ages  map[engine.Stage][]time.Duration
 	ended []engine.WatchEnd

@@ -15,6 +15,7 @@ import (
 
 // telemetry passes what an engine measures on to OpenTelemetry.
 type telemetry struct {
+	engine.NoMetrics
 	latency metric.Float64Histogram
 	waits   metric.Float64Histogram
 	ends    metric.Int64Counter
@@ -46,7 +47,7 @@ func Example_openTelemetry() {
 	waits, _ := meter.Float64Histogram("watchmill.waits", metric.WithUnit("s"))
 	ends, _ := meter.Int64Counter("watchmill.watch.ends")
 
-	host, err := engine.NewHost(engine.HostConfig{Metrics: telemetry{latency, waits, ends}})
+	host, err := engine.NewHost(engine.HostConfig{Metrics: telemetry{latency: latency, waits: waits, ends: ends}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -317,6 +317,8 @@ func (q *WorkQueue[T]) wakeAll() {
 //
 // A depth is the number of items that are to be processed. As in client-go, and unlike in
 // Len, those are among them that were added again while a worker has them.
+//
+// It may gain methods. An implementation embeds [NoWorkQueueMetrics], which will have them, too.
 type WorkQueueMetrics interface {
 	// Added: an item was added, and is one of depth now.
 	Added(depth int)
@@ -327,7 +329,27 @@ type WorkQueueMetrics interface {
 	Finished(took time.Duration)
 	// Retried: an item was added with a delay.
 	Retried()
+
+	embedsNoWorkQueueMetrics()
 }
+
+// NoWorkQueueMetrics is the [WorkQueueMetrics] that counts nothing. An implementation embeds it,
+// and has methods for what it counts.
+type NoWorkQueueMetrics struct{}
+
+// Added does nothing.
+func (NoWorkQueueMetrics) Added(int) {}
+
+// Started does nothing.
+func (NoWorkQueueMetrics) Started(int, time.Duration) {}
+
+// Finished does nothing.
+func (NoWorkQueueMetrics) Finished(time.Duration) {}
+
+// Retried does nothing.
+func (NoWorkQueueMetrics) Retried() {}
+
+func (NoWorkQueueMetrics) embedsNoWorkQueueMetrics() {}
 
 // WorkQueueStats are the statistics of a [WorkQueue].
 type WorkQueueStats struct {

@@ -270,6 +270,7 @@ func TestWorkQueue_ConfigErrors(t *testing.T) {
 
 // recorder is metrics that remember.
 type recorder struct {
+	queue.NoWorkQueueMetrics
 	calls  []string
 	panics bool
 }

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -16,6 +15,7 @@ import (
 
 // totals counts requests, watches and what these send.
 type totals struct {
+	serve.NoMetrics
 	requests, watches, events, bytes atomic.Int64
 	sent                             func() // is called with each event
 }
@@ -26,22 +26,24 @@ func (t *totals) Served(serve.Measured) { t.requests.Add(1) }
 // Watching is called when a watch begins.
 func (t *totals) Watching(serve.Endpoint) serve.WatchMetrics {
 	t.watches.Add(1)
-	return watchTotals{t}
+	return watchTotals{totals: t}
 }
 
 // watchTotals are the metrics of one watch.
-type watchTotals struct{ *totals }
+type watchTotals struct {
+	serve.NoWatchMetrics
+	*totals
+}
 
 func (t watchTotals) Sent(bytes int) {
 	t.events.Add(1)
 	t.bytes.Add(int64(bytes))
 	t.sent()
 }
-func (t watchTotals) Synced(time.Duration)  {} // the initial state is complete
-func (t watchTotals) Written(time.Duration) {} // the time that the client's connection took
-func (t watchTotals) Ended()                { t.watches.Add(-1) }
 
-// Metrics of one's own are two methods for requests and four for watches.
+func (t watchTotals) Ended() { t.watches.Add(-1) }
+
+// Metrics of one's own have methods for what they measure of requests and of watches.
 func ExampleWatchMetrics() {
 	gadgets, err := registry.New(registry.Config[Gadget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Gadget"}})
 	if err != nil {

@@ -23,13 +23,16 @@ import (
 )
 
 // broken are metrics of which every method panics.
-type broken struct{}
+type broken struct{ serve.NoMetrics }
 
 func (broken) Served(serve.Measured)                      { panic("Served is broken") }
 func (broken) Watching(serve.Endpoint) serve.WatchMetrics { panic("Watching is broken") }
 
 // brokenWatches are metrics of which every method of a watch panics.
-type brokenWatches struct{}
+type brokenWatches struct {
+	serve.NoMetrics
+	serve.NoWatchMetrics
+}
 
 func (brokenWatches) Served(serve.Measured)                      {}
 func (brokenWatches) Watching(serve.Endpoint) serve.WatchMetrics { return brokenWatches{} }

@@ -13,15 +13,33 @@ import (
 // Metrics receives what a server measures; package serve/prommetrics has one for
 // Prometheus. Its methods are called concurrently, on the goroutines of requests: they
 // must be quick and must not block. A panic is logged, and changes no answer.
+//
+// It may gain methods. An implementation embeds [NoMetrics], which will have them, too.
 type Metrics interface {
 	// Served is called once a request is over, and once a watch has ended.
 	Served(m Measured)
 	// Watching is called when a watch begins, and returns the metrics of that watch.
 	Watching(on Endpoint) WatchMetrics
+
+	embedsNoMetrics()
 }
+
+// NoMetrics is the [Metrics] that measures nothing. An implementation embeds it, and has methods
+// for what it measures.
+type NoMetrics struct{}
+
+// Served does nothing.
+func (NoMetrics) Served(Measured) {}
+
+// Watching returns a [NoWatchMetrics].
+func (NoMetrics) Watching(Endpoint) WatchMetrics { return NoWatchMetrics{} }
+
+func (NoMetrics) embedsNoMetrics() {}
 
 // WatchMetrics receives what one watch measures. Its methods are called one at a time. A
 // panic is logged, and the watch goes on.
+//
+// It may gain methods. An implementation embeds [NoWatchMetrics], which will have them, too.
 type WatchMetrics interface {
 	// Sent is called with the size in bytes of each event that was written, including
 	// bookmarks and errors.
@@ -34,7 +52,27 @@ type WatchMetrics interface {
 	Written(took time.Duration)
 	// Ended is called last.
 	Ended()
+
+	embedsNoWatchMetrics()
 }
+
+// NoWatchMetrics is the [WatchMetrics] that measures nothing. An implementation embeds it, and
+// has methods for what it measures.
+type NoWatchMetrics struct{}
+
+// Sent does nothing.
+func (NoWatchMetrics) Sent(int) {}
+
+// Synced does nothing.
+func (NoWatchMetrics) Synced(time.Duration) {}
+
+// Written does nothing.
+func (NoWatchMetrics) Written(time.Duration) {}
+
+// Ended does nothing.
+func (NoWatchMetrics) Ended() {}
+
+func (NoWatchMetrics) embedsNoWatchMetrics() {}
 
 // Endpoint is the target of a request. The number of Endpoints is bounded: all methods
 // and resources that are not served are one.

@@ -1,9 +1,11 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -21,6 +23,8 @@ import (
 
 // recorder is metrics that remember.
 type recorder struct {
+	serve.NoMetrics
+	serve.NoWatchMetrics
 	mu     sync.Mutex
 	served []serve.Measured
 	open   int
@@ -158,6 +162,28 @@ func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
 	}
 	require.Equal(t, int64(sum), told.measured(t, 3).ResponseBytes)
 	require.Greater(t, told.sizes[0], 200, "the size of a frame")
+}
+
+// counting are metrics that count requests, and measure nothing else.
+type counting struct {
+	serve.NoMetrics
+	served func(serve.Measured)
+}
+
+func (c counting) Served(m serve.Measured) { c.served(m) }
+
+// A watch that metrics do not measure is like any other, and its end is counted.
+func TestMetrics_NeedNotMeasureWatches(t *testing.T) {
+	told, log := newRecorder(), new(bytes.Buffer)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics, c.Logger = counting{served: told.Served}, slog.New(slog.NewTextHandler(log, nil))
+	})
+	s.create("a", 1)
+	w := s.watch(inDefault + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+	w.expect("ADDED a", "BOOKMARK <nil>")
+	w.resp.Body.Close()
+	require.Equal(t, "WATCH example.com/v1/widgets/ namespace false 200", told.asText(t, 2))
+	require.Empty(t, log.String())
 }
 
 // A watch or a list that is cut off since its client takes nothing is counted as that.

@@ -35,6 +35,7 @@ func (o Options) withDefaults() Options {
 // Metrics is a [prometheus.Collector] of controllers, and their [controller.Metrics]. All methods
 // are safe for concurrent use.
 type Metrics struct {
+	controller.NoMetrics
 	calls     *prometheus.CounterVec
 	errors    *prometheus.CounterVec
 	panics    *prometheus.CounterVec

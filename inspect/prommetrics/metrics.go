@@ -50,6 +50,7 @@ func (o Options) withDefaults() Options {
 // Metrics is a [prometheus.Collector] of hosts and informers, and the [engine.Metrics] of the
 // hosts. All methods are safe for concurrent use.
 type Metrics struct {
+	engine.NoMetrics
 	options Options
 	latency *prometheus.HistogramVec
 	ends    *prometheus.CounterVec

@@ -27,6 +27,7 @@ type Options struct {
 // Metrics is a [prometheus.Collector] of servers, and their [serve.Metrics]. All methods
 // are safe for concurrent use.
 type Metrics struct {
+	serve.NoMetrics
 	requests      *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 	latencies     *prometheus.HistogramVec
@@ -187,6 +188,7 @@ func verbLabels(e serve.Endpoint) []string {
 
 // watching is the metrics of one watch, whose series are looked up once.
 type watching struct {
+	serve.NoWatchMetrics
 	open       prometheus.Gauge
 	events     prometheus.Counter
 	eventBytes prometheus.Counter
