@@ -16,7 +16,7 @@ type Task interface{ RunTurn() }
 // actor never overlap, whichever executor it is. A turn on a [Pool] may also run
 // on no worker of it, for [Ref.Ask].
 //
-// All methods are safe for concurrent use.
+// All methods are safe for concurrent use. It never gains methods.
 type Executor interface {
 	// Submit arranges for t.RunTurn to be called once. It never blocks and never
 	// calls RunTurn itself.

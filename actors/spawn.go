@@ -4,7 +4,8 @@ import "github.com/asynkron/protoactor-go/actor"
 
 // Parent is what an actor can be spawned under: a [*System], from any
 // goroutine, or the [*Context] of an actor with a queue, in the turn that it belongs
-// to. A parent that stops, stops its children first; one that is restarted loses them.
+// to. A parent that stops, stops its children first; one that is restarted loses them. It may
+// gain methods.
 type Parent interface {
 	// childSpec returns the spec of a child with the given name.
 	childSpec(name string, exec Executor) *spec

@@ -2,7 +2,7 @@ package clock
 
 import "time"
 
-// Clock is a source of time. All methods are safe for concurrent use.
+// Clock is a source of time. All methods are safe for concurrent use. It never gains methods.
 type Clock interface {
 	// Now returns the current time.
 	Now() time.Time

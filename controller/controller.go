@@ -187,11 +187,16 @@ func (c *Controller[T]) Stats() Stats { return c.core.stats() }
 func (c *Controller[T]) Close() error { return c.core.close() }
 
 // Observed is a [*Controller] of any type, for what shows its numbers: packages
-// controller/prommetrics and inspect.
+// controller/prommetrics and inspect. It may gain methods: a type of your own is one by embedding
+// one.
 type Observed interface {
 	Name() string
 	Stats() Stats
+
+	isObserved()
 }
+
+func (*Controller[T]) isObserved() {}
 
 // Stats are the numbers of a controller.
 type Stats struct {

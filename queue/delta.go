@@ -175,9 +175,9 @@ func (d *Deleted[T]) String() string {
 	return fmt.Sprint(d.Last)
 }
 
-// KnownObjects is the state that the consumer of a queue has: usually its
-// Store of package store/cache, which it changes only while it processes an entry. Both methods are
-// called with the queue locked, so they must not call the queue.
+// KnownObjects is the state that the consumer of a queue has: usually a Store of package
+// store/cache, which it changes only while it processes an entry. Both methods are called
+// with the queue locked, so they must not call the queue. It never gains methods.
 type KnownObjects[T any] interface {
 	// ListKeys returns the keys of all objects. Synthetic deletions are queued in
 	// its order.

@@ -9,7 +9,7 @@ import (
 )
 
 // RateLimiter determines how long an item waits before it is tried again. All methods
-// must be safe for concurrent use.
+// must be safe for concurrent use. It never gains methods.
 type RateLimiter[T comparable] interface {
 	// When counts another try of item, at the time now, and returns its delay.
 	When(item T, now time.Time) time.Duration

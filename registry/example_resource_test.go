@@ -102,6 +102,31 @@ func ExampleStore_Resources() {
 	// strict decoding error: unknown field "tooth"
 }
 
+// kept is a kind whose objects cannot be deleted while they turn.
+type kept struct{ registry.Resource }
+
+func (k kept) Delete(ctx context.Context, key string, opts registry.DeleteOptions) (registry.Item, bool, error) {
+	if key == "default/gear" {
+		return registry.Item{}, false, &registry.BadRequestError{Reason: "the gear is turning"}
+	}
+	return k.Resource.Delete(ctx, key, opts)
+}
+
+// Other rules for a kind that is served: a Resource has the methods of the one that it embeds.
+func ExampleResource() {
+	ctx := context.Background()
+	gadgets := newGadgets(gadgetConfig())
+	defer gadgets.Close()
+	var r registry.Resource = kept{gadgets.Resources()[0]}
+	_, _, err := r.Delete(ctx, "default/gear", registry.DeleteOptions{})
+	fmt.Println(err)
+	gear, err := r.Get(ctx, "default/gear", engine.GetOptions{})
+	fmt.Println(gear.Key(), err)
+	// Output:
+	// the gear is turning
+	// default/gear <nil>
+}
+
 // Autoscalers and kubectl scale need not know the kind to change its number of replicas.
 func ExampleScale() {
 	ctx := context.Background()

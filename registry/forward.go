@@ -25,6 +25,9 @@ import (
 // server's admission cannot be distinguished from one by its authorization, and is
 // [backend.ErrDenied]. Bodies belong to the call, even when its context has ended it: they may still
 // be on their way.
+//
+// It never gains methods: what else a server can do is an interface of its own, such as
+// [ApplyForwarder].
 type Forwarder interface {
 	// ForwardCreate stores the object in body, which is JSON.
 	ForwardCreate(ctx context.Context, namespace string, body []byte, opts WriteOptions) (answer []byte, err error)

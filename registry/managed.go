@@ -24,7 +24,7 @@ const (
 //
 // Objects are JSON as package encoding/json decodes it, with apiVersion and kind. They
 // are shared and must not be changed. The methods must be pure and safe for concurrent
-// use.
+// use. It never gains methods.
 type Applier interface {
 	// Decode reads a configuration. strict are its repeated fields; err says why it
 	// cannot be read.

@@ -13,6 +13,9 @@ import (
 // Resource is a kind, or a subresource of one, without its Go type, as a server needs it.
 // All methods are safe for concurrent use. Those with a context block as storage does;
 // ctx bounds them. Their errors are those of [Store] and [engine.Engine].
+//
+// It may gain methods: a type of your own is a Resource by embedding one, and may have other methods
+// in place of some of that one's.
 type Resource interface {
 	// Info describes the resource. It returns the same at every call.
 	Info() *Info
@@ -47,6 +50,8 @@ type Resource interface {
 	DeleteCollection(ctx context.Context, which engine.ListOptions, opts DeleteOptions) (Page, error)
 	// Readiness returns whether the engine below can serve. It does not block.
 	Readiness() engine.Readiness
+
+	isResource()
 }
 
 // Info describes a resource.
@@ -119,7 +124,8 @@ func (p *Page) Len() int { return len(p.objects) }
 func (p *Page) Item(i int) Item { return Item{p.objects[i], p.of} }
 
 // Stream is a running watch. Only one goroutine at a time may call Next; the other
-// methods are safe for concurrent use.
+// methods are safe for concurrent use. It may gain methods: a type of your own is a Stream by
+// embedding one.
 type Stream interface {
 	// Next blocks until there are events, and returns at least one. The events are shared
 	// and must not be changed. Some may be [engine.Emitted], which are not state.
@@ -133,6 +139,8 @@ type Stream interface {
 	Revision() engine.Revision
 	// Lag returns how many events lie ahead of the consumer; see [engine.Watch.Lag].
 	Lag() uint64
+
+	isStream()
 }
 
 // verbs returns the verbs of the kind or a subresource.
@@ -232,6 +240,8 @@ func (r *resource) Timeline(ctx context.Context) (engine.Timeline, error) {
 
 func (r *resource) Readiness() engine.Readiness { return r.engine.Readiness() }
 
+func (*resource) isResource() {}
+
 func (r *resource) Create(ctx context.Context, namespace string, body []byte, opts WriteOptions) (Item, error) {
 	switch {
 	case r.subresource != "":
@@ -308,3 +318,5 @@ type stream struct {
 }
 
 func (s stream) Item(o *store.Object) Item { return Item{o, s.shown} }
+
+func (stream) isStream() {}

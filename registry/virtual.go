@@ -106,6 +106,8 @@ func (v *virtual) complete(ctx context.Context, o *store.Object, opts *WriteOpti
 // Readiness is that of an engine that has nothing to read before it serves.
 func (v *virtual) Readiness() engine.Readiness { return engine.Readiness{Ready: true} }
 
+func (*virtual) isResource() {}
+
 // The methods below are for verbs that a virtual kind does not have, which a server refuses by
 // Info.
 

@@ -31,7 +31,8 @@ const gadgets = "/apis/example.com/v1/namespaces/default/gadgets"
 // failing is the kind Gadget, of which every read and every watch ends as fault says.
 type failing struct {
 	registry.Resource
-	fault func(ctx context.Context) error
+	registry.Stream // nil, since it has all methods itself
+	fault           func(ctx context.Context) error
 }
 
 func (f *failing) Resources() []registry.Resource { return []registry.Resource{f} }
@@ -61,7 +62,7 @@ func newFaulty(t *testing.T, fault func(ctx context.Context) error, edit ...func
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, gadgets.Close()) })
 	return newServer(t, append(edit, func(_ *registry.Config[Widget], c *serve.Config) {
-		c.Resources = append(c.Resources, &failing{gadgets.Resources()[0], fault})
+		c.Resources = append(c.Resources, &failing{Resource: gadgets.Resources()[0], fault: fault})
 	})...)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Upgrader sends watches as messages, one per event, to clients that ask for it; package
-// serve/websocket has one. Its methods are safe for concurrent use.
+// serve/websocket has one. Its methods are safe for concurrent use. It never gains methods.
 type Upgrader interface {
 	// Wants reports whether a request asks for messages. An error refuses the request;
 	// it is an *errors.StatusError of k8s.io/apimachinery/pkg/api/errors.
@@ -23,7 +23,8 @@ type Upgrader interface {
 	Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (Messages, error)
 }
 
-// Messages is the connection of one watch. Its methods are called one at a time.
+// Messages is the connection of one watch. Its methods are called one at a time. It never gains
+// methods.
 type Messages interface {
 	// Send sends a text message. It blocks until the connection has taken the message, or
 	// ctx is done, which ends the connection. The text may be changed afterwards.

@@ -77,7 +77,7 @@ func (w *watching) start() error {
 		if !w.failsByEvent(err, &opts) {
 			return err
 		}
-		w.stream, w.from = failedStart{err}, 0
+		w.stream, w.from = failedStart{why: err}, 0
 	}
 	c.running.started(w)
 	return nil
@@ -111,7 +111,10 @@ func (w *watching) failsByEvent(err error, opts *engine.WatchOptions) bool {
 }
 
 // failedStart is the stream of a watch that could not start. It has no events.
-type failedStart struct{ why error }
+type failedStart struct {
+	registry.Stream // nil, since it has all methods itself
+	why             error
+}
 
 func (f failedStart) Next(context.Context) ([]store.Event, error) { return nil, f.why }
 func (failedStart) Item(*store.Object) registry.Item              { return registry.Item{} }

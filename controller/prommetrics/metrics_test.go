@@ -219,7 +219,7 @@ controller_runtime_reconcile_total{controller="lamps`+"\uFFFD"+`",result="closed
 }
 
 // failing is a controller whose statistics panic, as a clock of the user's may.
-type failing struct{}
+type failing struct{ controller.Observed }
 
 func (failing) Name() string            { return "failing" }
 func (failing) Stats() controller.Stats { panic("broken clock") }

@@ -19,7 +19,7 @@ type Deleted[T any] = queue.Deleted[*engine.Object[T]]
 
 // EventHandler is called for changes of an informer's objects, one call at a time,
 // in order. It may block: see [Policy] for the consequences. Objects are shared and
-// must not be changed.
+// must not be changed. It never gains methods.
 type EventHandler[T any] interface {
 	// OnAdd is called for an object that is new to the handler. isInInitialList
 	// says that it is part of the state that the handler starts with.

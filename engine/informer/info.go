@@ -16,12 +16,16 @@ type HandlerInfo struct {
 }
 
 // Observed is a [*SharedInformer] of any type, for what shows its numbers: packages inspect and
-// inspect/prommetrics.
+// inspect/prommetrics. It may gain methods: a type of your own is one by embedding one.
 type Observed interface {
 	Name() string
 	Stats() Stats
 	Handlers() []HandlerInfo
+
+	isObserved()
 }
+
+func (*SharedInformer[T]) isObserved() {}
 
 // Handlers returns the handlers that have not ended, those with the most pending notifications
 // first. It takes a microsecond for each, and does not block.

@@ -15,7 +15,7 @@ import (
 
 // Syncer is an argument of [WaitFor]: a [SharedInformer] or a [Registration]. A type of your own
 // that waits for one of them on a deterministic host must embed it, so that WaitFor knows that only
-// one goroutine may run the host.
+// one goroutine may run the host. It never gains methods.
 type Syncer interface {
 	Name() string
 	HasSynced() bool

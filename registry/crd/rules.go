@@ -15,7 +15,7 @@ import (
 
 // Rules evaluates the rules in CEL of schemas, x-kubernetes-validations. Package registry/crd/cel
 // does, in a module of its own, since CEL has many dependencies. Its methods, and the functions
-// that they return, are called concurrently.
+// that they return, are called concurrently. It never gains methods.
 type Rules interface {
 	// Check returns what is wrong with the rules of a CustomResourceDefinition and with the
 	// schemas that have them, by field. Both arguments are JSON: old is the one that the

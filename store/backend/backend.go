@@ -12,7 +12,7 @@ import (
 )
 
 // ListerWatcher is what a Reflector needs: the state at a revision, and the
-// changes after it.
+// changes after it. It never gains methods.
 type ListerWatcher interface {
 	// List returns objects in key order. It may block; ctx bounds it.
 	//
@@ -42,6 +42,8 @@ type ListerWatcher interface {
 //
 // The writes are primitive and conditional on a revision. [Storage] implements
 // guaranteed updates, preconditions, validation and retries on them.
+//
+// It never gains methods: what else storage can do are interfaces of their own, such as [Emitter].
 type Backend interface {
 	ListerWatcher
 
@@ -260,7 +262,7 @@ type WatchOptions struct {
 }
 
 // Watcher is a running watch, pulled by one consumer. Its methods must not be
-// called concurrently with each other, except Close.
+// called concurrently with each other, except Close. It never gains methods.
 type Watcher interface {
 	// Next returns events that were committed since the previous call, in order: at most
 	// limit (less than one counts as one), and possibly fewer than there are. Events of

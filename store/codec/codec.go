@@ -7,7 +7,7 @@ import (
 
 // Codec turns values into bytes and back. Implementations must be pure and safe
 // for concurrent use: equal values may be encoded at any time, by any goroutine,
-// any number of times. Where a Codec is optional, nil means [JSON].
+// any number of times. Where a Codec is optional, nil means [JSON]. It never gains methods.
 type Codec interface {
 	// Encode returns the bytes of value, which is a *T, and the tag that Decode
 	// is to be called with. The caller owns data.

@@ -7,7 +7,7 @@ import (
 )
 
 // Sealer encrypts values and proves that they are what was sealed.
-// Implementations must be safe for concurrent use.
+// Implementations must be safe for concurrent use. It never gains methods.
 type Sealer interface {
 	// Seal encrypts plain and binds it to aad, which is not part of the result.
 	// The caller owns sealed; plain is only read.

@@ -111,7 +111,7 @@ type Harness struct {
 type Factory func(t testing.TB, schema store.Schema) Harness
 
 // T is the part of [*testing.T] that checks use. If it has the method Skip as well, that
-// is called for checks that do not apply to the backend; otherwise those pass.
+// is called for checks that do not apply to the backend; otherwise those pass. It never gains methods.
 type T interface {
 	require.TestingT
 	Helper()
