@@ -118,8 +118,7 @@ func TestWarmStart_IsNotReadyInThePast(t *testing.T) {
 	l := newLasting(t)
 	last := l.story(t)
 	hang := l.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
-	c := cfg()
-	c.Backend = l
+	c := cfgOver(l)
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()

@@ -129,8 +129,8 @@ type Config[T any] struct {
 	// watch ends, when it has delivered what there is, with an [ErrNotReady] that is Final.
 	// So informers that follow the engine end, too.
 	Backend backend.Backend
-	// FirstRevision is the revision of the engine's own empty storage; a given
-	// Backend has its own. Zero derives it from the clock, so that a revision saved
+	// FirstRevision is the revision of the engine's own empty storage. A given
+	// Backend has its own, and both are refused. Zero derives it from the clock, so that a revision saved
 	// from an earlier engine is older than all of this one's, unless the clock was set
 	// back, and a watch from it is refused with [ErrExpired]. A [Checkpoint] is refused
 	// always. Tests that print revisions set it to 1.
@@ -159,6 +159,7 @@ type Config[T any] struct {
 	// Backoff spaces the attempts to reconnect to a backend that fails. By default the pauses
 	// grow from 0.8 s to a minute, and are short again only after a watch that lasted for two
 	// minutes. So an engine over a backend that fails several times in that time may be a minute behind.
+	// It is refused with NoCache, where nothing reconnects.
 	Backoff Backoff
 	// ListWhenBehind has the cache list instead of resuming when it reconnects to a backend
 	// that has moved on by more than that many revisions. It is for storage that repeats
@@ -312,6 +313,10 @@ func (s *settings) validate() error {
 		return &ConfigError{Field: "Window", Problem: "is set, but NoCache turns the cache off: the history is that of Backend, where its bounds are set"}
 	case s.listWhenBehind > 0 && !s.cached():
 		return &ConfigError{Field: "ListWhenBehind", Problem: "is set, but NoCache turns the cache off: nothing is listed"}
+	case s.backoff != (Backoff{}) && !s.cached():
+		return &ConfigError{Field: "Backoff", Problem: "is set, but NoCache turns the cache off: nothing reconnects"}
+	case s.firstRevision != 0 && s.backend != nil:
+		return &ConfigError{Field: "FirstRevision", Problem: "is set, but Backend has a revision of its own; give it there, as memory.Options and bolt.Config have it"}
 	}
 	if err := ValidateHost("Host", s.host); err != nil {
 		return err

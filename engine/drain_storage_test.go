@@ -97,11 +97,11 @@ func TestDrain_WithoutWatchesSaysThatNoneIsBehind(t *testing.T) {
 // reads is.
 func TestDrain_WaitsOnceWithoutATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := cfg()
-		inner, err := memory.New(c.Schema(), memory.Options{})
+		inner, err := memory.New(cfg().Schema(), memory.Options{})
 		require.NoError(t, err)
 		storage := faulty.New(inner, faulty.Options{})
-		c.Backend, c.FreshnessTimeout = storage, time.Nanosecond
+		c := cfgOver(storage)
+		c.FreshnessTimeout = time.Nanosecond
 		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
 		e, err := engine.New(c)
 		require.NoError(t, err)

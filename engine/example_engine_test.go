@@ -112,7 +112,7 @@ func ExampleConfig_Schema() {
 	storage, err := memory.New(cfg.Schema(), memory.Options{FirstRevision: 1})
 	must(err)
 	defer storage.Close()
-	cfg.Backend = storage
+	cfg.Backend, cfg.FirstRevision = storage, 0
 
 	first, err := engine.New(cfg)
 	must(err)

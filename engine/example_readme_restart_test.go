@@ -73,6 +73,7 @@ func Example_readmeLasting() {
 	path, saved := filepath.Join(dir, "state.db"), ""
 	run := func(names ...string) {
 		config := podConfig()
+		config.FirstRevision = 0 // the file has one of its own
 		file, err := bolt.Open(path, bolt.Options{})
 		if err != nil {
 			panic(err)

@@ -73,6 +73,9 @@ func newFixture(t *testing.T, configure func(*engine.HostConfig, *engine.Config[
 	if configure != nil {
 		configure(&host, &cfg)
 	}
+	if cfg.NoCache {
+		cfg.Backoff = reflector.Backoff{} // which is the cache's
+	}
 	h, err := engine.NewHost(host)
 	require.NoError(t, err)
 	cfg.Host = h

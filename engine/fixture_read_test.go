@@ -108,9 +108,10 @@ func (f *readFixture) goBack() {
 	f.t.Cleanup(func() { require.NoError(f.t, old.Close()) })
 }
 
-// podsByNumber are pods with a field for their number and an index on a label.
+// podsByNumber are pods with a field for their number and an index on a label, in storage that is
+// given.
 func podsByNumber() engine.Config[pod] {
-	c := cfg()
+	c := cfgOver(nil)
 	c.Fields = engine.Fields[pod]{"n": func(p pod) string { return fmt.Sprint(p.N) }}
 	c.IndexLabels = []string{"app"}
 	c.FreshnessTimeout = 0 // the default, on a virtual clock

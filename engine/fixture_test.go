@@ -18,6 +18,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,6 +44,13 @@ func cfg() engine.Config[pod] {
 	}
 }
 
+// cfgOver is cfg over storage, which has a first revision of its own.
+func cfgOver(b backend.Backend) engine.Config[pod] {
+	c := cfg()
+	c.Backend, c.FirstRevision = b, 0
+	return c
+}
+
 // draftOf returns what an engine would give to its backend to store value.
 func draftOf[T any](c engine.Config[T], value T) *store.Object {
 	schema, draft := c.Schema(), store.Header(&engine.Object[T]{Value: value})
@@ -60,6 +68,9 @@ func newEngine(t testing.TB, change func(*engine.Config[pod])) (*engine.Engine[p
 	c := cfg()
 	if change != nil {
 		change(&c)
+	}
+	if c.Backend != nil {
+		c.FirstRevision = 0 // storage has its own
 	}
 	e, err := engine.New(c)
 	require.NoError(t, err)

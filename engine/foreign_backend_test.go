@@ -34,9 +34,7 @@ func TestConfig_BackendOfAnotherTypeIsRefused(t *testing.T) {
 		"memory": inMemory, "bolt": inFile, "decorated": faulty.New(inMemory, faulty.Options{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := cfg()
-			c.Backend = b
-			_, err := engine.New(c)
+			_, err := engine.New(cfgOver(b))
 			require.ErrorIs(t, err, engine.ErrConfig)
 			require.EqualError(t, err, "invalid configuration: Backend holds objects of engine_test.memo, not of engine_test.pod; give one that was made with the Schema of this Config")
 			require.ErrorContains(t, engine.SourceOf[pod](b).Validate(), "Source holds objects of engine_test.memo, not of engine_test.pod")

@@ -259,8 +259,7 @@ func TestInput_EmitToStorageThatCannotSaysWhatToGive(t *testing.T) {
 	history, err := memory.New(cfg().Schema(), memory.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, history.Close()) }()
-	c := cfg()
-	c.Backend = nameless{history}
+	c := cfgOver(nameless{history})
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
@@ -345,6 +344,8 @@ func TestInput_Config(t *testing.T) {
 		"VerifyEvery":       {func(c *engine.Config[thing]) { c.VerifyEvery = -1 }, []string{"VerifyEvery", "negative", "zero means"}},
 		"VerifyEvery alone": {func(c *engine.Config[thing]) { c.VerifyEvery, c.NoCache = time.Minute, true }, []string{"VerifyEvery", "NoCache"}},
 		"ListWhenBehind":    {func(c *engine.Config[thing]) { c.ListWhenBehind, c.NoCache = 1, true }, []string{"ListWhenBehind", "NoCache"}},
+		"Backoff alone":     {func(c *engine.Config[thing]) { c.Backoff.Max, c.NoCache = time.Hour, true }, []string{"Backoff", "NoCache"}},
+		"FirstRevision":     {func(c *engine.Config[thing]) { c.FirstRevision, c.Backend = 1, faulty.New(nil, faulty.Options{}) }, []string{"FirstRevision", "Backend", "memory.Options"}},
 		"MinAge":            {func(c *engine.Config[thing]) { c.Window.MinAge = -1 }, []string{"MinAge", "negative", "zero means"}},
 		"MinEvents":         {func(c *engine.Config[thing]) { c.Window.MinEvents = -1 }, []string{"MinEvents", "negative", "zero means"}},
 		"MaxEvents":         {func(c *engine.Config[thing]) { c.Window.MaxEvents = -1 }, []string{"MaxEvents", "negative", "zero means"}},

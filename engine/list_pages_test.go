@@ -40,11 +40,11 @@ func TestList_ExactOnesReadTheBackendPageByPage(t *testing.T) {
 // The page of a selector may read several of the backend's, of which the second expires. What the first
 // had is not returned, so whatever goes on begins before it.
 func TestList_ExpiredPageOffersAllThatFollowsThePageBefore(t *testing.T) {
-	c := cfg()
-	beneath, err := memory.New(c.Schema(), memory.Options{})
+	beneath, err := memory.New(cfg().Schema(), memory.Options{})
 	require.NoError(t, err)
 	storage := faulty.New(beneath, faulty.Options{})
-	c.NoCache, c.Backend = true, storage
+	c := cfgOver(storage)
+	c.NoCache = true
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()

@@ -191,8 +191,8 @@ func TestOnEnd_ThatEndsItsGoroutineInCloseHoldsNoConsumerUp(t *testing.T) {
 func TestLog_TellsEndsStallsAndRelists(t *testing.T) {
 	var log logged
 	source := enginetest.NewSource(cfg())
-	config := cfg()
-	config.Name, config.Backend = "pods", source
+	config := cfgOver(source)
+	config.Name = "pods"
 	config.Host = newHost(t, engine.HostConfig{Logger: log.logger()})
 	e, err := engine.New(config)
 	require.NoError(t, err)

@@ -46,7 +46,6 @@ func everyConfig(t *testing.T, host *engine.Host) engine.Config[pod] {
 		Metrics:     new(ages),
 		Index:       []string{"n"}, IndexLabels: []string{"app"},
 		Window:         engine.Window{MinAge: time.Minute, MinEvents: 10, MaxEvents: 1000, MaxBytes: 1 << 20, ChunkSize: 64},
-		FirstRevision:  1,
 		Host:           host,
 		Name:           "pods",
 		BookmarkPeriod: time.Second, FreshnessTimeout: time.Second, VerifyEvery: time.Minute,
@@ -102,10 +101,10 @@ func TestOptions_NeedOneImport(t *testing.T) {
 	require.NotZero(t, source.Lists)
 	require.NoError(t, w.Err())
 
-	// Workers excludes Executor, NoCache VerifyEvery, LabelValues Labels; the others of a
-	// watch and a list exclude each other.
+	// Workers excludes Executor, FirstRevision Backend, NoCache VerifyEvery, LabelValues Labels; the
+	// others of a watch and a list exclude each other.
 	require.Equal(t, []string{"Workers"}, unset(hosted))
-	require.Equal(t, []string{"LabelValues", "NoCache"}, unset(cfg))
+	require.Equal(t, []string{"LabelValues", "NoCache", "FirstRevision"}, unset(cfg))
 	require.Empty(t, unset(cfg.Window))
 	require.Empty(t, unset(cfg.Backoff))
 	require.Equal(t, []string{"Key", "Prefix", "Last"}, unset(watched))

@@ -39,12 +39,12 @@ func TestOwnWrite_WaitsForASlowFirstList(t *testing.T) {
 	slow := func(name string, takes time.Duration, test func(t *testing.T, e *engine.Engine[pod], mine, last engine.Revision)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := cfg()
-				inner, err := memory.New(c.Schema(), memory.Options{})
+				inner, err := memory.New(cfg().Schema(), memory.Options{})
 				require.NoError(t, err)
 				storage := faulty.New(inner, faulty.Options{Blocks: takes > timeout})
 				storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Times: 1, Do: faulty.Delay(takes)})
-				c.Backend, c.FreshnessTimeout = storage, timeout
+				c := cfgOver(storage)
+				c.FreshnessTimeout = timeout
 				e, err := engine.New(c)
 				require.NoError(t, err)
 				mine, err := e.Create(t.Context(), pod{Name: "a"})

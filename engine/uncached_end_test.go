@@ -15,10 +15,10 @@ import (
 // overStorage returns an engine whose cache is off, and its storage.
 func overStorage(t *testing.T) (*engine.Engine[pod], *memory.Backend) {
 	t.Helper()
-	c := cfg()
-	beneath, err := memory.New(c.Schema(), memory.Options{})
+	beneath, err := memory.New(cfg().Schema(), memory.Options{})
 	require.NoError(t, err)
-	c.NoCache, c.Backend = true, beneath
+	c := cfgOver(beneath)
+	c.NoCache = true
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, errors.Join(e.Close(), beneath.Close())) })

@@ -166,12 +166,12 @@ func another(key string, o *store.Object) *store.Object {
 // A comparison that Close cuts short has found nothing that its user should know.
 func TestVerify_ThatIsCutShortByCloseReportsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := cfg()
-		inner, err := memory.New(c.Schema(), memory.Options{})
+		inner, err := memory.New(cfg().Schema(), memory.Options{})
 		require.NoError(t, err)
 		storage := faulty.New(inner, faulty.Options{})
 		var errs []error
-		c.Backend, c.VerifyEvery, c.OnError = storage, time.Minute, func(err error) { errs = append(errs, err) }
+		c := cfgOver(storage)
+		c.VerifyEvery, c.OnError = time.Minute, func(err error) { errs = append(errs, err) }
 		e, err := engine.New(c)
 		require.NoError(t, err)
 		require.NoError(t, e.WaitForRevision(t.Context(), 1))

@@ -24,8 +24,8 @@ const DefaultSeeds = 500
 type Config[T any] struct {
 	// Engine describes the objects (Key, Labels, Fields, Size and Equal) and, with
 	// Index and IndexLabels, what half of the scenarios index. Leave out Host, Backend,
-	// Name, Window, NoCache, BookmarkPeriod, Backoff and ListWhenBehind, which each world
-	// sets.
+	// FirstRevision, Name, Window, NoCache, BookmarkPeriod, Backoff and ListWhenBehind, which
+	// each world sets.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. Everything random in it must come from r.
 	// With few different keys more happens to each of them.

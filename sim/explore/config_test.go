@@ -21,6 +21,7 @@ func TestRun_SaysWhatIsWrongWithItsConfig(t *testing.T) {
 		"Engine.Name":           func(c *Config[world.Thing]) { c.Engine.Name = "things" },
 		"Engine.Host":           func(c *Config[world.Thing]) { c.Engine.Host = &engine.Host{} },
 		"Engine.Window":         func(c *Config[world.Thing]) { c.Engine.Window.MaxEvents = 1 },
+		"Engine.FirstRevision":  func(c *Config[world.Thing]) { c.Engine.FirstRevision = 1 },
 		"Engine.NoCache":        func(c *Config[world.Thing]) { c.Engine.NoCache = true },
 		"Engine.BookmarkPeriod": func(c *Config[world.Thing]) { c.Engine.BookmarkPeriod = time.Second },
 		"Engine.ListWhenBehind": func(c *Config[world.Thing]) { c.Engine.ListWhenBehind = 1 },

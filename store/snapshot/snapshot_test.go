@@ -227,7 +227,7 @@ func Example() {
 		return
 	}
 	defer storage.Close()
-	cfg.Backend = storage
+	cfg.Backend, cfg.FirstRevision = storage, 0 // which the storage has
 	pods, err := engine.New(cfg)
 	if err != nil {
 		fmt.Println(err)

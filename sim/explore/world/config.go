@@ -11,8 +11,8 @@ import (
 // Config says which engine is explored, and how its clients select. Engine.Key and Draw are
 // required.
 type Config[T any] struct {
-	// Engine describes the objects. Leave out Host, Backend, Name, Window, NoCache,
-	// BookmarkPeriod, Backoff and ListWhenBehind, which each world sets.
+	// Engine describes the objects. Leave out Host, Backend, FirstRevision, Name, Window,
+	// NoCache, BookmarkPeriod, Backoff and ListWhenBehind, which each world sets.
 	Engine engine.Config[T]
 	// Draw draws a value to be written. Everything random in it must come from r.
 	Draw func(r *rand.Rand) T
@@ -85,6 +85,7 @@ func (c *Config[T]) validateOwn() error {
 	}{
 		{"Host", e.Host != nil},
 		{"Backend", e.Backend != nil},
+		{"FirstRevision", e.FirstRevision != 0},
 		{"Name", e.Name != ""},
 		{"Window", e.Window != engine.Window{}},
 		{"NoCache", e.NoCache},

@@ -18,7 +18,7 @@ import (
 func (w *World[T]) startUncached() (err error) {
 	c := w.engineConfig()
 	c.Backend, c.Name, c.NoCache = w.storage.Uncached, "engine without cache", true
-	c.VerifyEvery, c.Window, c.ListWhenBehind = 0, engine.Window{}, 0
+	c.VerifyEvery, c.Window, c.ListWhenBehind, c.Backoff = 0, engine.Window{}, 0, engine.Backoff{}
 	if w.seams.uncached != nil {
 		c.Backend = w.seams.uncached(w.storage.Uncached)
 	}
