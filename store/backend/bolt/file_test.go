@@ -37,6 +37,7 @@ func TestOpen_SaysWhatIsWrongWithOptions(t *testing.T) {
 		"":       good,
 		"no":     {},
 		"policy": {Schema: good.Schema, OnUndecodable: 7},
+		"chunks": {Schema: good.Schema, Retain: window.Limits{ChunkSize: 1}},
 		"first":  {Schema: good.Schema, FirstRevision: 1 << 63},
 		"retain": {Schema: good.Schema, Retain: window.Limits{MinAge: -1}},
 	} {

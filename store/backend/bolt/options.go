@@ -38,7 +38,7 @@ type Options struct {
 	// is, and OnError is told.
 	ShrinkAt float64
 	// ReadOnly opens an existing file for reading, which any number of processes can do
-	// at a time. Nothing expires then.
+	// at a time. Nothing expires then. It excludes MaxBytes, ShrinkAt and Salvage.
 	ReadOnly bool
 	// Salvage discards damaged records, and the history up to them, where Open would
 	// fail otherwise. Info.Repairs lists what it did.
@@ -126,7 +126,7 @@ type Config struct {
 	// [DefaultMinAge], [DefaultMaxEvents] and [window.DefaultMaxBytes]. MinEvents is kept
 	// even beyond MaxBytes, and if the file has no space for a write. With MaxBytes and
 	// without MinEvents, the newest [DefaultMinEvents] stay as far as those two allow.
-	// ChunkSize is not used.
+	// ChunkSize is refused, since the file has no chunks.
 	//
 	// Time during which the process does not run does not count, and neither does setting
 	// the wall clock, unless the times of Options.Clock have no monotonic reading. With such
@@ -168,6 +168,8 @@ func (c Config) validate(name string) error {
 		return invalid("Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
+	case c.Retain.ChunkSize != 0:
+		return invalid("Retain.ChunkSize", fmt.Sprintf("is %d, but the file has no chunks; leave it zero", c.Retain.ChunkSize))
 	case c.FirstRevision > maxFirst:
 		return invalid("FirstRevision", fmt.Sprintf("is %d, which is too large; leave it zero", c.FirstRevision))
 	}

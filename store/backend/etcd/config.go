@@ -80,7 +80,7 @@ type Config struct {
 	// TLS is for connections to Endpoints; nil means no TLS.
 	TLS *tls.Config
 	// Username and Password authenticate a connection to Endpoints, if the cluster
-	// requires that.
+	// requires that. Give both or none.
 	Username, Password string
 
 	// Codec encodes the values; nil means [codec.JSON].
@@ -127,8 +127,10 @@ func (c *Config) validate() error {
 		return invalid("Schema", "has functions missing; give that of the type, such as engine.Config.Schema returns")
 	case c.Client == nil && len(c.Endpoints) == 0:
 		return invalid("Endpoints", "is empty, and so is Client; give the addresses of the members")
-	case c.Client != nil && (len(c.Endpoints) > 0 || c.TLS != nil || c.Username != ""):
-		return invalid("Client", "is given together with Endpoints, TLS or Username, which it has of its own; give one or the other")
+	case c.Client != nil && (len(c.Endpoints) > 0 || c.TLS != nil || c.Username != "" || c.Password != ""):
+		return invalid("Client", "is given together with Endpoints, TLS, Username or Password, which it has of its own; give one or the other")
+	case (c.Username == "") != (c.Password == ""):
+		return invalid("Username", "and Password are not given together, and etcd's client logs in with both alone; give both or none")
 	case c.OnUndecodable != Fail && c.OnUndecodable != Keep:
 		return invalid("OnUndecodable", fmt.Sprintf("is %d; give Fail or Keep", c.OnUndecodable))
 	case c.Buffer.Events < 0 || c.Buffer.Bytes < 0:

@@ -34,11 +34,16 @@ func TestNew_RefusesAConfigThatCannotBe(t *testing.T) {
 		"Schema has functions missing":            func(c *etcd.Config) { c.Schema = store.Schema{} },
 		"Endpoints is empty":                      func(c *etcd.Config) { c.Endpoints = nil },
 		"Client is given together with Endpoints": func(c *etcd.Config) { c.Client = &clientv3.Client{} },
-		"OnUndecodable is 7":                      func(c *etcd.Config) { c.OnUndecodable = 7 },
-		"Buffer is negative":                      func(c *etcd.Config) { c.Buffer.Events = -1 },
-		"ProgressEvery is negative":               func(c *etcd.Config) { c.ProgressEvery = -1 },
-		"RequestTimeout is negative":              func(c *etcd.Config) { c.RequestTimeout = -1 },
-		"LeasePool is negative":                   func(c *etcd.Config) { c.LeasePool = -1 },
+		"Client is given together with Endpoints, TLS, Username or Password": func(c *etcd.Config) {
+			c.Client, c.Endpoints, c.Password = &clientv3.Client{}, nil, "a"
+		},
+		"Username and Password are not given": func(c *etcd.Config) { c.Username = "alice" },
+		"Username and Password":               func(c *etcd.Config) { c.Password = "a" },
+		"OnUndecodable is 7":                  func(c *etcd.Config) { c.OnUndecodable = 7 },
+		"Buffer is negative":                  func(c *etcd.Config) { c.Buffer.Events = -1 },
+		"ProgressEvery is negative":           func(c *etcd.Config) { c.ProgressEvery = -1 },
+		"RequestTimeout is negative":          func(c *etcd.Config) { c.RequestTimeout = -1 },
+		"LeasePool is negative":               func(c *etcd.Config) { c.LeasePool = -1 },
 	} {
 		bad := good
 		change(&bad)
@@ -61,12 +66,12 @@ func TestNew_EndsWithItsContext(t *testing.T) {
 	f := newFixture(t)
 	f.proxy.BlackHole()
 	gone := errors.New("the user has gone")
-	for _, user := range []string{"", "alice"} {
+	for user, password := range map[string]string{"": "", "alice": "a"} {
 		ctx, cancel := context.WithCancelCause(f.ctx)
 		timer := time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
 		_, err := etcd.New(ctx, etcd.Config{
 			Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), Endpoints: []string{f.proxy.Endpoint},
-			Username: user, Password: "a",
+			Username: user, Password: password,
 		})
 		require.ErrorIs(t, err, gone)
 		timer.Stop()

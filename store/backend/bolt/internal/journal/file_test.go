@@ -141,8 +141,9 @@ func TestOpen_RefusesOptionsThatCannotBe(t *testing.T) {
 		{journal.Options{MaxBytes: -1}, fmt.Sprintf("MaxBytes is -1, which is less than %d; zero means no bound", leastMaxBytes)},
 		{journal.Options{ShrinkAt: 1}, "ShrinkAt is 1, which is not between 0 and 1; zero means never"},
 		{journal.Options{ShrinkAt: -0.1}, "ShrinkAt is -0.1, which is not between 0 and 1; zero means never"},
-		{journal.Options{ReadOnly: true, Salvage: true}, "ReadOnly excludes Salvage and ShrinkAt, which write; leave these zero"},
-		{journal.Options{ReadOnly: true, ShrinkAt: 0.5}, "ReadOnly excludes Salvage and ShrinkAt, which write; leave these zero"},
+		{journal.Options{ReadOnly: true, Salvage: true}, "ReadOnly excludes Salvage and ShrinkAt, which write, and MaxBytes"},
+		{journal.Options{ReadOnly: true, MaxBytes: leastMaxBytes}, "ReadOnly excludes Salvage and ShrinkAt, which write, and MaxBytes"},
+		{journal.Options{ReadOnly: true, ShrinkAt: 0.5}, "ReadOnly excludes Salvage and ShrinkAt, which write, and MaxBytes"},
 	} {
 		_, err := journal.Open(path, c.opts)
 		require.ErrorIs(t, err, usercode.ErrConfig)

@@ -74,8 +74,8 @@ func (o Options) validate(pageSize int) error {
 		return invalid("MaxBytes", "is %d, which is less than %d; zero means no bound", o.MaxBytes, minMaxBytes(pageSize))
 	case o.ShrinkAt < 0 || o.ShrinkAt >= 1:
 		return invalid("ShrinkAt", "is %v, which is not between 0 and 1; zero means never", o.ShrinkAt)
-	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0):
-		return invalid("ReadOnly", "excludes Salvage and ShrinkAt, which write; leave these zero")
+	case o.ReadOnly && (o.Salvage || o.ShrinkAt > 0 || o.MaxBytes > 0):
+		return invalid("ReadOnly", "excludes Salvage and ShrinkAt, which write, and MaxBytes, which bounds writes; leave these zero")
 	}
 	return nil
 }
