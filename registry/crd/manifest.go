@@ -246,28 +246,39 @@ func documents(text []byte) func(yield func(*manifest, error) bool) {
 }
 
 // parts ranges over the documents of a YAML file, some of which may be empty, each with the
-// number of lines above it. A document may begin in the line of the separator before it.
+// number of lines above it. A document may begin in the line of the separator before it. Directives, such
+// as %YAML, come before that, and become comments: no manifest needs another version, or a tag.
 func parts(text []byte) func(yield func(above int, part []byte) bool) {
 	return func(yield func(int, []byte) bool) {
 		var part []byte
-		above, lines := 0, 0
+		above, lines, begun := 0, 0, false
 		for line := range bytes.Lines(text) {
 			lines++
 			rest, separates := bytes.CutPrefix(line, []byte("---"))
 			if !separates {
+				if !begun && line[0] == '%' {
+					line = append([]byte("#"), line...)
+				}
+				begun = begun || !isComment(line)
 				part = append(part, line...)
 				continue
 			}
 			if !yield(above, part) {
 				return
 			}
-			above, part = lines, nil
-			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' {
+			above, part, begun = lines, nil, !isComment(rest)
+			if begun {
 				above, part = lines-1, append(part, line...)
 			}
 		}
 		yield(above, part)
 	}
+}
+
+// isComment reports whether a line has nothing but a comment.
+func isComment(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) == 0 || line[0] == '#'
 }
 
 // read fills in m from a document, unless that is empty.

@@ -48,6 +48,7 @@ func TestParse_ReadsAllOfAFileOrRefusesIt(t *testing.T) {
 	for _, text := range []string{
 		plain + "---\n" + second, plain + "--- # the other one\n" + second, plain + "---\t\n\n---\n# nothing\n---\nnull\n---\n" + second + "---",
 		strings.ReplaceAll(plain+"---\n"+second, "\n", "\r\n"), "\ufeff---\n" + plain + "...\n---\n" + second + "...\n# the end\n",
+		"# of two\n%YAML 1.2\n---\n" + plain + "---\n%YAML 1.2\r\n%TAG ! tag:example.com:\n---\n" + second,
 		"--- " + inJSON(plain) + "--- " + inJSON(second), inJSON(plain) + "---\n" + inJSON(second),
 	} {
 		definitions, err := crd.Parse(strings.NewReader(text))
