@@ -85,8 +85,10 @@ func (f *frames) send(eventType string, object []byte, revision engine.Revision)
 		f.line(eventType, object)
 	}
 	f.meter.wrote(began)
-	f.sent++
-	f.meter.sent(int(f.c.w.Bytes() - before))
+	if size := int(f.c.w.Bytes() - before); size > 0 { // or the connection has failed
+		f.sent++
+		f.meter.sent(size)
+	}
 }
 
 // small is the size up to which an object is copied into its frame, in bytes: for small objects

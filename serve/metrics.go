@@ -42,7 +42,7 @@ func (NoMetrics) embedsNoMetrics() {}
 // It may gain methods. An implementation embeds [NoWatchMetrics], which will have them, too.
 type WatchMetrics interface {
 	// Sent is called with the size in bytes of each event that was written, including
-	// bookmarks and errors.
+	// bookmarks and errors, and not with those that found the connection broken.
 	Sent(bytes int)
 	// Synced is called once, with the time from the request to the complete initial
 	// state.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -162,6 +163,46 @@ func TestMetrics_WatchesAndTheirEventsAreTold(t *testing.T) {
 	}
 	require.Equal(t, int64(sum), told.measured(t, 3).ResponseBytes)
 	require.Greater(t, told.sizes[0], 200, "the size of a frame")
+}
+
+// failingAfter is an Upgrader whose connections take as many messages, and then no more.
+type failingAfter struct {
+	handshaker
+	messages int
+}
+
+func (u failingAfter) Upgrade(w http.ResponseWriter, r *http.Request, gone func(error)) (serve.Messages, error) {
+	to, err := u.handshaker.Upgrade(w, r, gone)
+	return &failingMessages{to, u.messages}, err
+}
+
+type failingMessages struct {
+	serve.Messages
+	left int
+}
+
+func (m *failingMessages) Send(context.Context, []byte) error {
+	if m.left--; m.left < 0 {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// A watch has more events in hand when its connection fails. They are not sent, and not counted.
+func TestMetrics_EventsThatFindTheConnectionBrokenAreNotSent(t *testing.T) {
+	told := newRecorder()
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics, c.WebSocket = told, failingAfter{messages: 2}
+	})
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s.create(name, 1)
+	}
+	resp := s.send(t.Context(), "GET", inDefault+"?watch=1", "", "Connection", "Upgrade", "Upgrade", "test")
+	told.await(t, func() bool { return len(told.served) == 6 })
+	require.NoError(t, resp.Body.Close())
+	require.Len(t, told.sizes, 2)
+	require.NotContains(t, told.sizes, 0)
+	require.EqualValues(t, 2, s.handler.Stats().Events)
 }
 
 // counting are metrics that count requests, and measure nothing else.
