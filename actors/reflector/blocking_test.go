@@ -373,3 +373,54 @@ func TestCalls_ThatEndTheirGoroutineLeaveNoWatchOpen(t *testing.T) {
 		r.source.tidy(t)
 	})
 }
+
+// lateClock is a clock whose timers of calls run out at the moment when they are stopped.
+type lateClock struct{ clock.Clock }
+
+func (c lateClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	timer := c.Clock.AfterFunc(d, f)
+	if d == reflector.DefaultCallTimeout {
+		return lateTimer{timer, f}
+	}
+	return timer
+}
+
+type lateTimer struct {
+	clock.Timer
+	f func()
+}
+
+func (t lateTimer) Stop() bool {
+	if t.Timer.Stop() {
+		t.f()
+	}
+	return false
+}
+
+// The timeout of a call that has just been answered ends neither the next call nor the watch.
+func TestCalls_OutlastTheTimeoutsOfEarlierOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		failures := make(chan actors.Failure, 1)
+		r.system = newSystem(t, actors.SystemConfig{
+			Clock: lateClock{r.clock}, Workers: 2, OnFailure: func(failed actors.Failure) { failures <- failed },
+		})
+		release := make(chan struct{})
+		r.source.onWatch = func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-release:
+			}
+			return ctx.Err()
+		}
+		ref := r.start(t)
+		synctest.Wait() // the list's timeout is over, and the watch is being opened
+		close(release)
+		synctest.Wait() // the watch's timeout is over, too
+		ref.Stop()
+		require.NoError(t, r.system.Close(context.Background()))
+		require.Empty(t, r.errs)
+		require.Empty(t, failures)
+		require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=0`}, r.source.asked())
+	})
+}
