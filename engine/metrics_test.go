@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -98,4 +100,42 @@ func TestMetrics_MayLookAtTheEngine(t *testing.T) {
 			require.Positive(t, metrics.looks.Load())
 		})
 	}
+}
+
+// holding are metrics that hold the cache back when it becomes ready.
+type holding struct {
+	engine.NoMetrics
+	held, leave chan struct{}
+}
+
+func (h holding) Waited(_ string, wait engine.Wait, _ time.Duration) {
+	if wait == engine.WaitReady {
+		close(h.held)
+		<-h.leave
+	}
+}
+
+// A cache that was held back, and has refused updates since, goes on with all of them.
+func TestMetrics_ThatHoldTheCacheBackLoseItNothing(t *testing.T) {
+	const writes = 200
+	synctest.Test(t, func(t *testing.T) {
+		metrics := holding{held: make(chan struct{}), leave: make(chan struct{})}
+		c := cfg()
+		c.Metrics = metrics
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		<-metrics.held
+		for i := range writes {
+			_, err := e.Create(t.Context(), pod{Name: fmt.Sprint(i)})
+			require.NoError(t, err)
+			synctest.Wait() // so each write is an update of its own
+		}
+		require.True(t, e.Stats().Source.Full)
+		close(metrics.leave)
+		synctest.Wait()
+		list, err := e.List(t.Context(), engine.ListOptions{Read: engine.Cached()})
+		require.NoError(t, err)
+		require.Len(t, list.Items, writes)
+		require.NoError(t, e.Close())
+	})
 }
