@@ -1,6 +1,8 @@
 package journal_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,5 +37,28 @@ func TestMaxBytes_IsForSomePages(t *testing.T) {
 		require.NoError(t, journal.Options{MaxBytes: least}.Validate(page))
 		require.NoError(t, journal.Options{}.Validate(page))
 		require.ErrorIs(t, journal.Options{MaxBytes: least - 1}.Validate(page), usercode.ErrConfig)
+	}
+}
+
+// Deleting a record writes what is beside it, too. So eight times the largest record is left free, also that of
+// one from before the file was opened.
+func TestMaxBytes_LeavesSpaceToDiscardTheLargestRecord(t *testing.T) {
+	const limit, large, small = 8 << 20, 200 << 10, 32 << 10
+	for name, restarts := range map[string]bool{"appended": false, "found": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, journal.Options{MaxBytes: limit})
+			f.put("large", strings.Repeat("x", large))
+			if restarts {
+				f.reopen()
+			}
+			var err error
+			for i := 0; err == nil; i++ {
+				f.stage(journal.Put, fmt.Sprint(i), strings.Repeat("x", small))
+				err = f.commit()
+			}
+			require.ErrorIs(t, err, journal.ErrFull)
+			require.LessOrEqual(t, f.size(), int64(limit-8*large))
+			require.Greater(t, f.size(), int64(limit-12*large))
+		})
 	}
 }
