@@ -42,8 +42,8 @@ func NewWith[T any](t testing.TB, cfg engine.Config[T], opts Options) *Engine[T]
 	e := &Engine[T]{t: t, options: opts}
 	before := goleak.IgnoreCurrent()
 	shared := cfg.Host != nil
-	if shared && e.options.Deterministic {
-		t.Fatal("enginetest: Options.Deterministic and Config.Host exclude each other: make the host deterministic instead")
+	if problem := opts.problem(shared); problem != "" {
+		t.Fatal("enginetest: Options." + problem)
 	}
 	if !shared {
 		cfg.Host = e.newHost()

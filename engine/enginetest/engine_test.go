@@ -73,9 +73,11 @@ func TestNew_RefusesWhatCannotWork(t *testing.T) {
 	shared := pods()
 	shared.Host = host
 	for want, test := range map[string]func(r *recorder){
-		"BookmarkPeriod is neg":    func(r *recorder) { enginetest.New(r, engine.Config[pod]{BookmarkPeriod: -1}) },
-		"exclude each other":       func(r *recorder) { enginetest.NewWith(r, shared, enginetest.Deterministic(1)) },
-		"CloseTimeout is negative": func(r *recorder) { enginetest.NewWith(r, pods(), enginetest.Options{CloseTimeout: -1}) },
+		"BookmarkPeriod is neg":        func(r *recorder) { enginetest.New(r, engine.Config[pod]{BookmarkPeriod: -1}) },
+		"CloseTimeout and Config.Host": func(r *recorder) { enginetest.NewWith(r, shared, enginetest.Options{CloseTimeout: 1}) },
+		"Seed is set without":          func(r *recorder) { enginetest.NewWith(r, pods(), enginetest.Options{Seed: 1}) },
+		"exclude each other":           func(r *recorder) { enginetest.NewWith(r, shared, enginetest.Deterministic(1)) },
+		"CloseTimeout is negative":     func(r *recorder) { enginetest.NewWith(r, pods(), enginetest.Options{CloseTimeout: -1}) },
 	} {
 		failures := failuresOf(t, test)
 		require.Len(t, failures, 1)
