@@ -79,7 +79,7 @@ type WatchOptions struct {
 	// a context of its own costs a watch, some 500 bytes.
 	Detached bool
 	// OnPool runs a handler on the engine's own workers, which saves a goroutine
-	// switch per burst. The handler must then never block.
+	// switch per burst. The handler must then never block. A watch without a handler ignores it.
 	OnPool bool
 	// Name is the name of the watch in errors, logs and [Engine.Watches]; empty means the
 	// file and line of the call that starts it.
