@@ -115,9 +115,10 @@ type Limits struct {
 	//
 	// When all reads are in flight, one whose answer has been sent for a second gives up its
 	// place to a new one, and goes on. A write gives up its place when its answer begins. There
-	// are at most Reads of those; when there are as many, one is cut off, chosen as among bodies.
-	// Over HTTP/2 the answers to requests without a place, such as to health checks and refusals,
-	// are among them.
+	// are at most Reads of those; when there are as many, one is cut off, chosen as among bodies,
+	// but no answer to a write before it was sent for a second: until then the next write keeps its place.
+	// Over HTTP/2 there are as many answers to requests without a place, such as to health
+	// checks and refusals, but not fewer than 400.
 	//
 	// A list that is being sent keeps its state in memory: all of its objects, including those that were
 	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many
@@ -186,6 +187,10 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 // objectBytes is how large patches and applies may make an object: twice as large as a body, since an object has
 // managed fields, too, and a status that is written separately.
 func (l *Limits) objectBytes() int64 { return 64<<10 + 2*min(l.BodyBytes, math.MaxInt64/4) }
+
+// unadmitted is how many answers may be sent at a time to requests without a place, such as refusals. Each costs
+// little more than a buffer. With fewer of them a burst of refusals would break most of itself off.
+func (l *Limits) unadmitted() int { return max(400, l.Reads) }
 
 // connectionsOf returns the default of ConnectionsPerAddress in a process that may have that many
 // files open, zero if that is not known.

@@ -68,7 +68,7 @@ func New(cfg Config) (*Server, error) {
 	s.running = newRunning()
 	s.limiter = inflight.NewLimiter(inflight.Limits{
 		Reads: s.limits.Reads, ReadsPerUser: s.limits.ReadsPerUser, Writes: s.limits.Writes, WritesPerUser: s.limits.WritesPerUser,
-		Watches: s.limits.Watches, WatchesPerUser: s.limits.WatchesPerUser,
+		Watches: s.limits.Watches, WatchesPerUser: s.limits.WatchesPerUser, Unadmitted: s.limits.unadmitted(),
 	})
 	return s, nil
 }

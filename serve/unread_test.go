@@ -57,14 +57,20 @@ func (c *streams) read() {
 }
 
 // get sends a request.
-func (c *streams) get(path, user string) {
+func (c *streams) get(path, user string) { c.send("GET", path, user, "") }
+
+// send sends a request, with a body unless that is empty.
+func (c *streams) send(method, path, user, body string) {
 	c.t.Helper()
 	var block bytes.Buffer
 	to := hpack.NewEncoder(&block)
-	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"user", user}} {
+	for _, field := range [][2]string{{":method", method}, {":scheme", "http"}, {":authority", "localhost"}, {":path", path}, {"user", user}} {
 		require.NoError(c.t, to.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
 	}
-	require.NoError(c.t, c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.next, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true}))
+	require.NoError(c.t, c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: c.next, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: body == ""}))
+	if body != "" {
+		require.NoError(c.t, c.framer.WriteData(c.next, true, []byte(body)))
+	}
 	c.next += 2
 	synctest.Wait()
 }
@@ -95,24 +101,44 @@ func TestUnread_SmallAnswersKeepTheirPlaces(t *testing.T) {
 	}, byHeader(10), func(c *serve.Config) { c.Limits.Reads, c.Limits.ReadsPerUser = 3, 2 })
 }
 
-// So do those to requests that have no place, such as of health checks and of users that are not known: there are as
-// many as reads. The oldest gives way at once, so that a health check always gets through.
+// So do those to requests that have no place, such as of health checks and of users that are not known: there are 400.
+// The oldest gives way at once, so that a health check always gets through.
 func TestUnread_AnswersWithoutAPlaceAreBounded(t *testing.T) {
 	for path, code := range map[string]int{"/livez": 200, "/readyz": 200, "/a//b": 400} {
 		inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
-			c := s.openStreams()
-			defer c.close()
-			for range 20 {
-				c.get(path, "")
+			older, newer := s.openStreams(), s.openStreams()
+			defer older.close()
+			defer newer.close()
+			for _, c := range []*streams{older, newer} {
+				for range 210 {
+					c.get(path, "")
+				}
 			}
-			require.Equal(t, 3, s.handler.Stats().Departing)
-			require.EqualValues(t, 17, c.reset.Load())
+			require.Equal(t, 400, s.handler.Stats().Departing)
+			require.EqualValues(t, 20, older.reset.Load())
 			require.Equal(t, code, s.get(path).code)
 			synctest.Wait()
-			require.EqualValues(t, 18, c.reset.Load())
+			require.EqualValues(t, 21, older.reset.Load())
+			require.Zero(t, newer.reset.Load())
 			require.Zero(t, s.handler.Stats().InFlight)
 		}, func(c *serve.Config) { c.Limits.Reads = 3 })
 	}
+}
+
+// None of them breaks the answer to a write off, after which the client would not know whether it was done.
+func TestUnread_AnswersWithoutAPlaceLeaveThoseToWritesAlone(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		c := s.openStreams()
+		defer c.close()
+		c.send("POST", inDefault, "a", `{"metadata":{"name":"w0"}}`)
+		require.Equal(t, 200, s.get(inDefault+"/w0", "User", "b").code)
+		require.Equal(t, 1, s.handler.Stats().Departing)
+		for range 3 {
+			c.get("/livez", "a")
+		}
+		require.Equal(t, 4, s.handler.Stats().Departing)
+		require.Zero(t, c.reset.Load())
+	}, byHeader(10), func(c *serve.Config) { c.Limits.Reads = 1 })
 }
 
 // A write has no place while its client does not take the answer.

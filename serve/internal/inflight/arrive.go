@@ -18,7 +18,7 @@ func (l *Limiter) Arrive(r Request) error {
 		l.arrivals.drop(slowest)
 	}
 	l.giveBack(r)
-	l.arrivals.add(r)
+	l.arrivals.add(r, 0)
 	*r.Place() = amongArrivals
 	return nil
 }

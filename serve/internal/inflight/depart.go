@@ -7,51 +7,58 @@ import "time"
 // user. It reports whether there was one. The caller holds l.mu.
 func (l *Limiter) makeRoom(to Request, ofSameUser bool) bool {
 	longest := l.longestSent(to, ofSameUser)
-	if longest == nil || !l.makeDeparture(to, patience) {
+	if longest == nil || !l.makeDeparture(to) {
 		return false
 	}
-	l.depart(longest)
+	l.depart(longest, 0)
 	return true
 }
 
 // Depart says that the answer of a request is sent now. A write gives its place among the writes to others, and has
-// one among the departures until it leaves, unless that is full and none gives way. Other requests keep what they have.
+// one among the departures until it leaves, unless that is full and none gives way. It is not cut off for a second:
+// its client would not know whether the write was done. Other requests keep what they have.
 func (l *Limiter) Depart(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if *r.Place() == amongWrites && l.makeDeparture(r, patience) {
-		l.depart(r)
+	if *r.Place() == amongWrites && l.makeDeparture(r) {
+		l.depart(r, patience)
 	}
 }
 
 // DepartUnadmitted is Depart for a request that may have no place, such as one that was refused: it has one among the
-// departures until it leaves. There may be any number of these, so that another one gives way at once.
+// unadmitted until it leaves. There may be any number of these, so that another one of them gives way at once.
 func (l *Limiter) DepartUnadmitted(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if *r.Place() == none && l.makeDeparture(r, 0) {
-		l.depart(r)
+	if *r.Place() == none && makeRoomAmong(&l.unadmitted, l.limits.Unadmitted, r, 0) {
+		l.unadmitted.add(r, 0)
+		*r.Place() = amongUnadmitted
 	}
 }
 
-// makeDeparture reports whether there is a place among the departures for one more. If there is none, it cuts off the
-// slowest, one of to's own user only after that time. The caller holds l.mu.
-func (l *Limiter) makeDeparture(to Request, after time.Duration) bool {
-	if l.departures.order.Len() < l.limits.Reads {
+// makeDeparture reports whether there is a place among the departures for one more. The caller holds l.mu.
+func (l *Limiter) makeDeparture(to Request) bool {
+	return makeRoomAmong(&l.departures, l.limits.Reads, to, patience)
+}
+
+// makeRoomAmong reports whether there is a place among so many answers for one more. If there is none, it cuts off the
+// slowest, one of to's own user only after that time. The caller holds the limiter's lock.
+func makeRoomAmong(answers *slow, limit int, to Request, after time.Duration) bool {
+	if answers.order.Len() < limit {
 		return true
 	}
-	slowest := l.departures.slowest(to, after)
+	slowest := answers.slowest(to, after)
 	if slowest == nil || slowest.CutOff() != nil {
 		return false
 	}
-	l.departures.drop(slowest)
+	answers.drop(slowest)
 	return true
 }
 
-// depart moves a request to the departures. The caller holds l.mu.
-func (l *Limiter) depart(r Request) {
+// depart moves a request to the departures, where it is not cut off for a time. The caller holds l.mu.
+func (l *Limiter) depart(r Request, spared time.Duration) {
 	l.giveBack(r)
-	l.departures.add(r)
+	l.departures.add(r, spared)
 	*r.Place() = amongDepartures
 }
 

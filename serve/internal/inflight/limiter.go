@@ -7,6 +7,8 @@ type Limits struct {
 	Reads, ReadsPerUser     int
 	Writes, WritesPerUser   int
 	Watches, WatchesPerUser int
+	// Unadmitted is how many answers may be sent at a time to requests that were not admitted.
+	Unadmitted int
 }
 
 // Sort is what a request does.
@@ -28,6 +30,7 @@ type Limiter struct {
 	reading                map[Request]struct{} // those that have a place among the reads
 	arrivals               slow                 // writes whose bodies arrive
 	departures             slow                 // answers that are sent while their requests have no other place
+	unadmitted             slow                 // answers to requests that had no place
 }
 
 // NewLimiter returns a limiter.
@@ -109,6 +112,8 @@ func (l *Limiter) giveBack(r Request) {
 		l.arrivals.remove(r)
 	case amongDepartures:
 		l.departures.remove(r)
+	case amongUnadmitted:
+		l.unadmitted.remove(r)
 	}
 	*r.Place() = none
 }
@@ -120,7 +125,7 @@ type Counts struct{ Reads, Writes, Watches, Arrivals, Departures int }
 func (l *Limiter) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Counts{l.reads.all, l.writes.all, l.watches.all, l.arrivals.all, l.departures.all}
+	return Counts{l.reads.all, l.writes.all, l.watches.all, l.arrivals.all, l.departures.all + l.unadmitted.all}
 }
 
 // share is how many requests have a place, and how many of them are each user's.

@@ -34,7 +34,7 @@ func (r *request) end(what *bool) error {
 }
 
 // limits are small, and let a user have two of three requests.
-var limits = inflight.Limits{Reads: 3, ReadsPerUser: 2, Writes: 3, WritesPerUser: 2, Watches: 3, WatchesPerUser: 2}
+var limits = inflight.Limits{Reads: 3, ReadsPerUser: 2, Writes: 3, WritesPerUser: 2, Watches: 3, WatchesPerUser: 2, Unadmitted: 3}
 
 // entered enters requests of users.
 func entered(t *testing.T, l *inflight.Limiter, as inflight.Sort, users ...string) (all []*request) {

@@ -26,5 +26,6 @@ const (
 	amongWrites
 	amongWatches
 	amongArrivals   // a write, for as long as its body arrives
-	amongDepartures // a write whose answer is sent, a read that has made room for others, or a request that had no place
+	amongDepartures // a write whose answer is sent, or a read that has made room for others
+	amongUnadmitted // a request that had no place, while its answer is sent
 )

@@ -18,13 +18,14 @@ type slow struct {
 	users share // of those in order
 }
 
-// stay is where a request is in the order, and since when.
+// stay is where a request is in the order, since when, and how long it gives way to none.
 type stay struct {
 	element *list.Element
 	began   time.Time
+	spared  time.Duration
 }
 
-// patience is after how long a request gives way to another of its own user.
+// patience is after how long a request gives way to another of its own user, and the answer to a write to any other.
 const patience = time.Second
 
 // has reports whether a request is there, and was not given up.
@@ -33,14 +34,14 @@ func (s *slow) has(r Request) bool {
 	return is
 }
 
-// add adds a request.
-func (s *slow) add(r Request) {
+// add adds a request, which gives way to none for a time.
+func (s *slow) add(r Request, spared time.Duration) {
 	if s.stays == nil {
 		s.stays = map[Request]stay{}
 	}
 	s.all++
 	s.users.take(r.User())
-	s.stays[r] = stay{s.order.PushBack(r), time.Now()}
+	s.stays[r] = stay{s.order.PushBack(r), time.Now(), spared}
 }
 
 // drop keeps a request from being given up.
@@ -58,23 +59,27 @@ func (s *slow) remove(r Request) {
 	s.all--
 }
 
-// slowest returns the request that gives way to another one: the one that has been there longest,
-// of the user that has most of them, or of to's user if several have as many; nil if none
-// does. One of to's own user gives way only after that time.
-func (s *slow) slowest(to Request, after time.Duration) Request {
-	most, mine := 0, s.users.byUser[to.User()]
+// slowest returns the request that gives way to another one: of those that are not spared the one that has
+// been there longest, of the user that has most requests there, or of to's user if several have as many; nil if
+// none does. One of to's own user gives way only after that time.
+func (s *slow) slowest(to Request, after time.Duration) (slowest Request) {
+	most, found, mine := 0, 0, s.users.byUser[to.User()]
 	for _, n := range s.users.byUser {
 		most = max(most, n)
 	}
-	for e := s.order.Front(); e != nil; e = e.Next() {
+	sure := func() bool { return found == most && (mine < most || slowest.User() == to.User()) }
+	for e := s.order.Front(); e != nil && !sure(); e = e.Next() {
 		r := e.Value.(Request)
-		if s.users.byUser[r.User()] < most || mine == most && r.User() != to.User() {
+		if at := s.stays[r]; time.Since(at.began) < at.spared {
 			continue
 		}
-		if time.Since(s.stays[r].began) < after && mine+1 >= most {
-			return nil
+		n := s.users.byUser[r.User()]
+		if n > found || n == found && r.User() == to.User() && slowest.User() != to.User() {
+			slowest, found = r, n
 		}
-		return r
 	}
-	return nil
+	if slowest != nil && mine+1 >= found && time.Since(s.stays[slowest].began) < after {
+		return nil
+	}
+	return slowest
 }

@@ -191,18 +191,90 @@ func TestDepart_OfOneTooMany(t *testing.T) {
 // Of the answers to requests that were not admitted the oldest gives way at once, and those of users with fewer stay.
 func TestDepartUnadmitted_TheOldestGivesWayAtOnce(t *testing.T) {
 	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
-		all := entered(t, l, inflight.Write, "b")
-		l.Depart(all[0])
-		for range 5 {
-			refused := &request{user: "a"}
-			l.DepartUnadmitted(refused)
-			all = append(all, refused)
-		}
-		var cut []bool
-		for _, r := range all {
-			cut = append(cut, r.cutOff)
-		}
-		require.Equal(t, []bool{false, true, true, true, false, false}, cut)
+		all := unadmitted(l, "b", "a", "a", "a", "a", "a")
+		require.Equal(t, []bool{false, true, true, true, false, false}, cutOff(all))
+		require.Equal(t, inflight.Counts{Departures: 6}, l.Counts(), "they are there until they leave")
 		leave(t, l, all...)
 	})
+}
+
+// A refusal cuts no answer to a write off, however many refusals there are: the client would not know whether the
+// write was done.
+func TestDepartUnadmitted_LeavesAnswersToWritesAlone(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		writes := entered(t, l, inflight.Write, "a", "a", "b")
+		for _, w := range writes {
+			l.Depart(w)
+		}
+		time.Sleep(time.Minute)
+		refused := unadmitted(l, "a", "a", "a", "a", "b")
+		require.Equal(t, []bool{false, false, false}, cutOff(writes))
+		require.Equal(t, []bool{true, true, false, false, false}, cutOff(refused))
+		leave(t, l, append(writes, refused...)...)
+	})
+}
+
+// An answer to a write gives way to none for a second. Meanwhile other writes keep their places, and reads find other
+// answers that give way.
+func TestDepart_AnswersToWritesHaveASecond(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "a", "a")
+		reads := entered(t, l, inflight.Read, "c", "d", "e")
+		send(reads[0])
+		time.Sleep(time.Second)
+		all = append(all, entered(t, l, inflight.Read, "f")...) // for which that of c departs
+		time.Sleep(time.Second)
+		for _, r := range all[:2] {
+			l.Depart(r)
+		}
+		other := entered(t, l, inflight.Write, "b")
+		l.Depart(other[0])
+		require.Equal(t, inflight.Counts{Reads: 3, Departures: 4}, l.Counts())
+		require.Equal(t, []bool{false, false, false}, cutOff(all))
+		require.True(t, reads[0].cutOff, "it has had its second")
+		another := entered(t, l, inflight.Write, "g")
+		l.Depart(another[0])
+		require.Equal(t, inflight.Counts{Reads: 3, Writes: 1, Departures: 4}, l.Counts())
+		time.Sleep(time.Second)
+		l.Depart(another[0])
+		require.Equal(t, []bool{true, false, false}, cutOff(all))
+		leave(t, l, slices.Concat(all, reads, other, another)...)
+	})
+}
+
+// Where the user with the most answers has only such, the one that gives way is the oldest of the user with the next most.
+func TestDepart_OfAUserWithFewerForAnswersToWrites(t *testing.T) {
+	inBubble(t, inflight.Limits{Reads: 5, ReadsPerUser: 5, Writes: 9, WritesPerUser: 9}, func(t *testing.T, l *inflight.Limiter) {
+		old := entered(t, l, inflight.Write, "a", "b", "b")
+		for _, w := range old {
+			l.Depart(w)
+		}
+		time.Sleep(time.Second)
+		l.Leave(old[0])
+		all := entered(t, l, inflight.Write, "c", "c", "c", "b")
+		for _, w := range all {
+			l.Depart(w)
+		}
+		require.Equal(t, []bool{false, true, false}, cutOff(old))
+		require.Equal(t, []bool{false, false, false, false}, cutOff(all))
+		leave(t, l, append(old, all...)...)
+	})
+}
+
+// unadmitted has answers to requests of users be sent that were not admitted.
+func unadmitted(l *inflight.Limiter, users ...string) (all []*request) {
+	for _, user := range users {
+		r := &request{user: user}
+		l.DepartUnadmitted(r)
+		all = append(all, r)
+	}
+	return all
+}
+
+// cutOff returns which answers were cut off.
+func cutOff(all []*request) (which []bool) {
+	for _, r := range all {
+		which = append(which, r.cutOff)
+	}
+	return which
 }
