@@ -139,6 +139,19 @@ func TestChanges_ThatDoNotFitTheStateHaveItListedAnew(t *testing.T) {
 	}
 }
 
+// What fits before an event that does not has been published, with its revision: the list to come differs from that.
+func TestChanges_BeforeOneThatDoesNotFitAreApplied(t *testing.T) {
+	f, changed := newFixture(t, Config{}), &store.Object{Key: "a", Revision: 7, Created: 5}
+	f.list(5, object("a", 5))
+	f.offer(reflector.Update{Kind: reflector.Changes, Revision: 7, Events: []store.Event{
+		{Type: store.Added, Revision: 6, Object: object("b", 6)}, {Type: store.Added, Revision: 7, Object: changed},
+	}})
+	require.Equal(t, []string{"ADDED b@6"}, f.events())
+	require.EqualValues(t, 6, f.snapshot().Revision)
+	f.list(7, changed, object("b", 6))
+	require.Equal(t, []string{"ADDED b@6", "MODIFIED a@7 synthetic"}, f.events())
+}
+
 // The next emitted value says that a list has skipped some, even if a list that skipped none came between.
 func TestRelist_ReportsSkippedValuesThoughTheNextSkipsNone(t *testing.T) {
 	f := newFixture(t, Config{Emits: true, Contiguous: true})
@@ -182,6 +195,20 @@ func TestReady_IsReportedOnceEachTime(t *testing.T) {
 	f.offer(reflector.Update{Kind: reflector.Progress, Revision: 6})
 	f.change(store.Added, object("b", 7))
 	require.Equal(t, 2, f.ready)
+}
+
+// Storage may have gone back during an outage, even if no list shows it afterwards.
+func TestDoubt_IsRaisedByAnOutageAndByAList(t *testing.T) {
+	doubts := 0
+	f := newFixture(t, Config{OnDoubt: func() { doubts++ }})
+	f.list(5)
+	before := doubts
+	f.offer(reflector.Update{Kind: reflector.Unavailable, Err: ErrInconsistent})
+	require.Equal(t, before+1, doubts)
+	f.offer(reflector.Update{Kind: reflector.Progress, Revision: 6})
+	require.Equal(t, before+1, doubts)
+	f.list(7)
+	require.Equal(t, before+2, doubts)
 }
 
 // Each call has a time limit of its own, whatever their order.

@@ -126,6 +126,31 @@ type discarding struct{}
 
 func (discarding) Receive(*actors.Context, dispatcher.Message) {}
 
+// The dispatcher ends watches that have delivered what is published when it hears that the source has ended, and it
+// may hear so before the cache's turn is over.
+func TestEnd_IsToldAfterWhatCameBefore(t *testing.T) {
+	for seed := range uint64(10) { // which says how many updates one turn handles
+		seeded, wall := actors.NewSeeded(seed), clock.NewVirtual(began)
+		system, err := actors.NewSystem(actors.SystemConfig{Executor: seeded, Clock: wall})
+		require.NoError(t, err)
+		var told []dispatcher.Message
+		down := actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return recording{&told} }, actors.Options{})
+		c := Spawn(system, wall, Config{Schema: new(store.Schema), Published: new(window.Published), Dispatcher: down, Stats: new(Stats)})
+		require.Equal(t, actors.Accepted, c.Offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 5}))
+		require.Equal(t, actors.Accepted, c.Offer(reflector.Update{Kind: reflector.Progress, Revision: 6}))
+		require.Equal(t, actors.Accepted, c.Offer(reflector.Update{Kind: reflector.Unavailable, Err: store.ErrClosed, Final: true}))
+		seeded.Run()
+		require.Contains(t, told, dispatcher.Committed{})
+		require.IsType(t, dispatcher.Drain{}, told[len(told)-1])
+		require.NoError(t, system.Close(t.Context()))
+	}
+}
+
+// recording is a dispatcher that keeps what it receives.
+type recording struct{ told *[]dispatcher.Message }
+
+func (r recording) Receive(_ *actors.Context, m dispatcher.Message) { *r.told = append(*r.told, m) }
+
 // A watch does not wait for a turn of the cache, which may have thousands of events to
 // apply, unless only the cache can say where it starts.
 func TestRegister_PassesTheCacheIfWhatIsPublishedSuffices(t *testing.T) {
