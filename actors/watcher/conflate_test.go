@@ -57,6 +57,27 @@ func TestWatch_ConflationThatLeavesNothingOutTellsOfNoGap(t *testing.T) {
 	require.Equal(t, []string{"EMITTED x@11"}, readAll(t, watch))
 }
 
+// A consumer gets a large difference as it gets a large state: in parts, and all of it in order.
+func TestWatch_ConflationDeliversALargeDifferenceInParts(t *testing.T) {
+	w, watch := lagging(t, "", watcher.Options{Buffer: 1, Policy: watcher.Conflate})
+	var created, got []string
+	for n := range 600 {
+		created = append(created, fmt.Sprintf("k%03d", n))
+		w.rounds(1, "create "+created[n])
+	}
+	var sizes []int
+	for len(got) < len(created) {
+		events, err := watch.Next(t.Context())
+		require.NoError(t, err)
+		sizes = append(sizes, len(events))
+		for _, ev := range events {
+			got = append(got, ev.Key())
+		}
+	}
+	require.Equal(t, created, got)
+	require.Equal(t, []int{1, 256, 256, 87}, sizes, "its buffer has one")
+}
+
 // leaveNoDifference has the watch, whose buffer must be two, lose objects that come and go.
 func leaveNoDifference(t *testing.T, w *world, watch *watcher.Watch) {
 	t.Helper()

@@ -142,6 +142,17 @@ func TestForgetContexts_LeavesNoHookInAny(t *testing.T) {
 	require.NoError(t, late.Err())
 }
 
+// A context that ended just before may have begun to call what ends its watches.
+func TestLeaveContexts_ContextsEndNoWatchAfterIt(t *testing.T) {
+	w := newWorld(t, &store.Filter{}, window.Limits{})
+	own := &ownEnd{Context: t.Context()}
+	watch := tied(w, own, 1)[0]
+	w.feed.Registry.LeaveContexts()
+	require.Len(t, own.pending, 1)
+	own.pending[0]()
+	require.NoError(t, watch.Err())
+}
+
 func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, window.Limits{})
 	watches := make([]*watcher.Watch, 64)

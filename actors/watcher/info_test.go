@@ -10,6 +10,7 @@ import (
 	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
@@ -29,6 +30,21 @@ func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
 	watch.Stop()
 	committed = 9
 	require.Zero(t, watch.Lag())
+}
+
+// What the dispatcher has yet to take is as old as when it was committed, if it is for the watch.
+func TestWatch_BehindCountsFromWhatWasCommitted(t *testing.T) {
+	w := wide(t, "a=1")
+	w.write("create x a=2")
+	w.round()
+	w.feed.Newest = func() *window.Snapshot { return w.written }
+	w.feed.Now = func() time.Time { return at(10) }
+	watch := w.watch(watcher.Options{}, w.now())
+	require.Zero(t, watch.Behind())
+	w.write("create y a=2")
+	require.Zero(t, watch.Behind())
+	w.write("create z a=1")
+	require.Equal(t, 7*time.Second, watch.Behind())
 }
 
 // A clock that is set back, and has no monotonic readings, makes no watch younger than new.

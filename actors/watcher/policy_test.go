@@ -50,11 +50,13 @@ func TestPolicy_ThatThereIsNot(t *testing.T) {
 	require.Equal(t, "Policy(3)", invalid.String())
 	_, err := invalid.MarshalText()
 	require.ErrorIs(t, err, watcher.ErrInvalidPolicy)
+	var policy *watcher.PolicyError
+	require.ErrorAs(t, err, &policy)
+	require.Equal(t, "Policy(3)", policy.Input)
 
 	p := watcher.Terminate
 	err = p.UnmarshalText([]byte("Park"))
 	require.ErrorIs(t, err, watcher.ErrInvalidPolicy)
-	var policy *watcher.PolicyError
 	require.ErrorAs(t, err, &policy)
 	require.Equal(t, "Park", policy.Input)
 	require.Equal(t, watcher.Terminate, p, "a failed read changes nothing")
