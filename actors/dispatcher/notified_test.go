@@ -85,6 +85,29 @@ func TestNotified_OfEverythingLearnOfProgressAtOnce(t *testing.T) {
 	require.Zero(t, f.clock.Pending(), "none is left to be notified later")
 }
 
+// Those that go on are notified as before when others have ended.
+func TestNotified_OfEverythingLearnOfProgressWhenOthersHaveEnded(t *testing.T) {
+	f := newFixture(t)
+	var all [3]*watcher.Watch
+	var told [3]int
+	snap := f.published.Load()
+	for i := range all {
+		all[i] = watcher.NewNotified(&f.feed, watcher.Options{}, func() { told[i]++ })
+		f.admitThis(all[i], dispatcher.Register{Start: watcher.Start{Next: snap.Window.Next(), After: snap.Revision}, Snapshot: snap})
+		f.take(all[i], snap.Revision)
+	}
+	all[0].Stop()
+	f.executor.Run()
+	told = [3]int{}
+	for rev := store.Revision(5); rev <= 7; rev++ {
+		f.progress(rev)
+		f.take(all[1], rev)
+		f.take(all[2], rev)
+	}
+	require.Equal(t, [3]int{0, 3, 3}, told)
+	require.Zero(t, f.stats.Bookmarks.Load(), "they have asked for none")
+}
+
 func TestNotified_LearnOfProgressAtOnceAfterAnOutage(t *testing.T) {
 	f := newFixture(t)
 	all := f.notifying(3)

@@ -20,12 +20,13 @@ func TestRegister_FutureStartThatAListHasOvertakenExpires(t *testing.T) {
 	f.window.Append(added(2), time.Time{})
 	snap := f.commit()
 	_, expired := f.register(watcher.Start{Pending: 5}, snap)
-	_, past := f.register(watcher.Start{Pending: 8}, snap)
+	behind, past := f.register(watcher.Start{Pending: 8}, snap)
 	f.window.AppendDiff([]store.Event{added(7)}, 3, 8, time.Time{})
 	f.commit()
 	f.executor.Run()
 	require.ErrorIs(t, <-expired, store.ErrExpired)
 	require.NoError(t, <-past, "it starts behind the list")
+	require.EqualValues(t, 8, behind.Revision())
 	require.EqualValues(t, 1, f.stats.Watches.Load())
 }
 
@@ -41,8 +42,8 @@ func TestRegister_StartOfAnotherEpochExpires(t *testing.T) {
 	f.epoch++
 	f.commit()
 	f.executor.Run()
-	require.ErrorIs(t, <-present, store.ErrExpired)
-	require.ErrorIs(t, <-pending, store.ErrExpired)
+	require.Equal(t, &store.ExpiredError{Requested: 2, Oldest: 1}, <-present)
+	require.Equal(t, &store.ExpiredError{Requested: 5, Oldest: 1}, <-pending)
 	require.Zero(t, f.stats.Watches.Load())
 }
 
@@ -81,21 +82,27 @@ func TestRegister_FutureStartThatIsStoppedLeavesAtOnce(t *testing.T) {
 	require.Zero(t, f.stats.Watches.Load())
 }
 
-// One that ended on its way is not taken in, leaves no stream behind, and its caller learns why.
+// One that ended on its way is not taken in, leaves no stream behind, and its caller learns why. The dispatcher
+// may hear of the end first.
 func TestRegister_WatchThatEndedOnItsWay(t *testing.T) {
 	key, err := store.NewFilter(nil, store.FilterOptions{Key: "a"})
 	require.NoError(t, err)
 	for _, filter := range []*store.Filter{nil, key} {
-		f := newFixture(t)
-		w, reply, snap := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1), f.published.Load()
-		start := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
-		f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: start, Snapshot: snap, Reply: reply})
-		w.Stop()
-		f.executor.Run()
-		require.ErrorIs(t, <-reply, watcher.ErrStopped)
-		require.Zero(t, f.stats.Watches.Load())
-		require.Zero(t, f.stats.Streams.Load())
-		require.Empty(t, f.feed.Registry.Watches())
+		for _, first := range []bool{true, false} {
+			f := newFixture(t)
+			w, reply, snap := watcher.New(&f.feed, watcher.Options{}), make(chan error, 1), f.published.Load()
+			if first {
+				w.Stop()
+			}
+			start := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
+			f.ref.Tell(dispatcher.Register{Watch: w.Member(), Filter: filter, Start: start, Snapshot: snap, Reply: reply})
+			w.Stop()
+			f.executor.Run()
+			require.ErrorIs(t, <-reply, watcher.ErrStopped)
+			require.Zero(t, f.stats.Watches.Load())
+			require.Zero(t, f.stats.Streams.Load())
+			require.Empty(t, f.feed.Registry.Watches())
+		}
 	}
 }
 
@@ -231,9 +238,13 @@ func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
 			filter, err := store.NewFilter(nil, tc.filter)
 			require.NoError(t, err)
 			var handled []store.Revision
+			var handling []string
 			before := f.stats.Wakes.Load()
-			w := f.admitHandler(filter, func(rev store.Revision) { handled = append(handled, rev) })
+			w := f.admitHandler(filter, func(rev store.Revision) {
+				handled, handling = append(handled, rev), f.feed.Registry.Handling()
+			})
 			require.Equal(t, before, f.stats.Wakes.Load())
+			require.Empty(t, f.feed.Registry.Handling())
 
 			other := added(2)
 			other.Object.Key = "b"
@@ -245,6 +256,7 @@ func TestRegister_HandlerWithNothingToReadIsNotWoken(t *testing.T) {
 			f.commit()
 			f.executor.Run()
 			require.Equal(t, store.Revision(3), handled[len(handled)-1])
+			require.Equal(t, []string{w.Name()}, handling)
 			require.EqualValues(t, 3, w.Revision())
 			w.Stop()
 			f.executor.Run()

@@ -163,6 +163,25 @@ func TestWindowMoves_WatchFromTheFutureSkipsWhatIsNotForIt(t *testing.T) {
 	f.has(beside, 17)
 }
 
+// After a round that has failed, the watches of a settled stream read the window again, and keep what leaves it.
+func TestWindowMoves_WatchKeepsWhatLeavesAfterARoundThatFailed(t *testing.T) {
+	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})
+	fails := f.failingClone()
+	w := f.selecting(store.FilterOptions{Labels: "app=web"})
+	web := added(2)
+	web.Object.Labels = store.LabelsOf(map[string]string{"app": "web"})
+	f.append(web)
+	f.has(w, 2) // and follows its stream
+	f.writeOther(3, 4, 5, 6, 7, 8, 9)
+	left := added(10) // a deletion to the watch, which has a copy of the last state
+	left.Type, left.Prev = store.Modified, web.Object
+	*fails = true
+	f.append(left)
+	require.False(t, *fails, "the round has failed")
+	f.writeOther(11, 12, 13, 14, 15, 16, 17)
+	f.has(w, 10)
+}
+
 // A watch that has read everything needs the window once there is more for it: it keeps no more
 // than its buffer of what leaves the window.
 func TestWindowMoves_WatchThatGetsMoreOnASettledStreamExpires(t *testing.T) {
