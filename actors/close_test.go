@@ -310,3 +310,13 @@ func TestClose_OfAClosedSystemSucceedsThoughItsContextIsDone(t *testing.T) {
 		require.NoError(t, actors.NewBlocking().Close(over))
 	}
 }
+
+// A turn of another system may close it again: there is nothing that it would have to wait for.
+func TestClose_OfAClosedSystemSucceedsInATurn(t *testing.T) {
+	sys := newSystem(t, actors.SystemConfig{})
+	require.NoError(t, sys.Close(t.Context()))
+	other, closed := newSystem(t, actors.SystemConfig{}), make(chan error, 1)
+	ref := spawnProbe(other, &probe{journal: new(journal), name: "a"}, actors.Options{})
+	ref.Tell(run("close", func(*actors.Context) { closed <- sys.Close(context.Background()) }))
+	require.NoError(t, <-closed)
+}
