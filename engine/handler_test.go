@@ -156,6 +156,40 @@ func TestHandler_PanicEndsItsWatchAlone(t *testing.T) {
 	}
 }
 
+// A handler that has had many events, so that its turn has ended in between, blocks no other either.
+func TestHandler_ThatBlocksAfterManyEventsDelaysNoOther(t *testing.T) {
+	const many = 5000 // more than one turn has
+	host, err := engine.NewHost(engine.HostConfig{Workers: 1})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, host.Close()) })
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Host = host })
+	begin, blocks, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	slow, err := e.Handle(ctx, engine.WatchOptions{}, func(ev engine.Event[pod]) {
+		switch ev.Revision {
+		case 2:
+			<-begin
+		case many:
+			close(blocks)
+			<-release
+		}
+	})
+	require.NoError(t, err)
+	w, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	for n := range many - 1 {
+		_, err := e.Put(ctx, pod{Name: "a", N: n + 1})
+		require.NoError(t, err)
+	}
+	require.Len(t, until(t, ctx, w, many), many-1)
+	close(begin)
+	<-blocks
+	_, err = e.Put(ctx, pod{Name: "a", N: many})
+	require.NoError(t, err)
+	require.Len(t, until(t, ctx, w, many+1), 1)
+	close(release)
+	require.NoError(t, slow.Err())
+}
+
 // A handler that blocks where it must not, on the only worker of the pool, does
 // not keep calls waiting for ever.
 func TestHandler_ThatHoldsAllWorkersIsWhyCallsGiveUp(t *testing.T) {
