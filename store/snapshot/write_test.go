@@ -95,6 +95,24 @@ func TestWrite_FailsAsItsStorageAndItsWriterDo(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// A disk that is full, or a client that has gone, is noticed before the rest has been read.
+func TestWrite_ReadsNoMoreThanItsWriterTakes(t *testing.T) {
+	errPipe := errors.New("broken pipe")
+	cfg := config()
+	e, err := engine.New(cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, e.Close()) }()
+	for n := range 10_001 {
+		_, err := e.Create(t.Context(), pod{Name: fmt.Sprint("p", n), N: n})
+		require.NoError(t, err)
+	}
+	source := &pages{ListerWatcher: e.Backend()}
+	_, err = snapshot.Write(t.Context(), failing{errPipe}, source, cfg.Schema(), snapshot.Options{})
+	require.ErrorIs(t, err, errPipe)
+	require.EqualError(t, err, "write snapshot: broken pipe")
+	require.Len(t, source.limits, 1)
+}
+
 func TestOptions_AreChecked(t *testing.T) {
 	schema, wrong := config().Schema(), snapshot.Options{MaxLine: -1}
 	_, err := snapshot.Read(strings.NewReader(head+one+end), schema, wrong)
