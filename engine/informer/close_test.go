@@ -109,12 +109,11 @@ func TestClose_FromAHandlerNamesTheHandler(t *testing.T) {
 func TestClose_FromAHandlerNamesNoneThatIsIdle(t *testing.T) {
 	r := newFixture(t, nil)
 	r.subscribe(informer.HandlerOptions{Name: "idle"})
-	var failed error
-	r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { failed = r.Close() }}, informer.HandlerOptions{Name: "closing"})
+	var failed, ended error
+	r.subscribeRecorder(&recorder{before: func(informer.Notification[pod]) { failed, ended = r.Close(), r.Err() }}, informer.HandlerOptions{Name: "closing"})
 	r.put(pod{Name: "a"})
-	var running *informer.CloseError
-	require.ErrorAs(t, failed, &running)
-	require.Equal(t, []string{"closing"}, running.Handlers)
+	require.Equal(t, &informer.CloseError{Informer: "pods", Handlers: []string{"closing"}, Cause: engine.ErrInHandler}, failed)
+	require.ErrorIs(t, ended, informer.ErrClosed, "it takes no more calls")
 }
 
 func TestClose_FromAFunctionOfTheConfigurationSaysSo(t *testing.T) {

@@ -151,6 +151,7 @@ func TestOnError_GetsErrorsOfTheSource(t *testing.T) {
 	var failure *informer.SourceError
 	require.ErrorAs(t, errs[0], &failure)
 	require.Equal(t, "pods", failure.Informer)
+	require.EqualError(t, errs[0], "informer pods: source failed: bad node")
 	require.ErrorIs(t, errs[1], errBad)
 	require.ErrorIs(t, errs[2], informer.ErrSource, "of a watch that broke, too")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -30,6 +31,34 @@ func TestRelist_IsUpdateAndAddAndNotInitial(t *testing.T) {
 		return err
 	})
 	require.Equal(t, []string{"DELETED c@7 relist stale", "MODIFIED b@3→5 relist", "ADDED d@7 relist"}, l.recorded())
+}
+
+// An engine that has listed again shows its informers the difference as events.
+func TestRelist_OfTheSourceIsOneToItsInformers(t *testing.T) {
+	var source *enginetest.Source[pod]
+	var e *engine.Engine[pod]
+	r := newFixture(t, func(c *informer.Config[pod]) {
+		source = enginetest.NewSourceWith(podConfig(), enginetest.SourceOptions{Clock: c.Host.Clock()})
+		cfg := podConfig()
+		cfg.Backend, cfg.Host, cfg.Backoff = source, c.Host, c.Backoff
+		var err error
+		e, err = engine.New(cfg)
+		require.NoError(t, err)
+		c.Source = e.Source()
+	})
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	require.NoError(t, r.source.Close())
+	r.source = source
+	l, _ := r.subscribe()
+	r.put(pod{Name: "a"})
+	r.put(pod{Name: "b"})
+	require.Len(t, l.recorded(), 2)
+	r.relist(func() error {
+		_, err := r.source.Delete("a")
+		r.write(pod{Name: "b", N: 1})
+		return err
+	})
+	require.Equal(t, []string{"DELETED a@4 relist stale", "MODIFIED b@3→5 relist"}, l.recorded())
 }
 
 // The deletion of an object that was created again comes first, too.

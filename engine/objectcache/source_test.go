@@ -123,8 +123,10 @@ func TestSource_ThatIsDownIsWhyAWriteDoesNotArrive(t *testing.T) {
 		var late *objectcache.NotSyncedError
 		_, err := ref.GetNotOlderThan(over, 1000)
 		require.ErrorAs(t, err, &late)
+		require.Equal(t, "a", late.Key)
 		require.ErrorIs(t, late.Cause, enough)
 		require.ErrorIs(t, late.Source, want)
+		require.NotErrorIs(t, err, context.Canceled, "neither is so")
 	}
 	requireSource(nil)
 	down := errors.New("down")
