@@ -207,6 +207,25 @@ func TestTopic_SlowSubscriberHoldsUpNoOther(t *testing.T) {
 	require.Len(t, slow.messages(t), 20_000, "nothing was dropped")
 }
 
+// The oldest message counts, also while the handler has it.
+func TestTopic_SubscriptionIsBehindByTheAgeOfAMessage(t *testing.T) {
+	clock := clock.NewVirtual(epoch)
+	topic := topicOn(t, engine.TopicOptions{Host: hostFor(t, engine.HostConfig{Clock: clock})})
+	began, release := make(chan int, 2), make(chan struct{})
+	s, err := topic.Subscribe(t.Context(), func(n int) { began <- n; <-release })
+	require.NoError(t, err)
+	require.Zero(t, s.Behind())
+	publish(t, topic, 0, 1)
+	require.Zero(t, <-began)
+	clock.Advance(3 * time.Second)
+	publish(t, topic, 1, 2)
+	behind := s.Behind()
+	close(release)
+	require.Equal(t, 3*time.Second, behind)
+	require.NoError(t, topic.Drain(t.Context()))
+	require.Zero(t, s.Behind())
+}
+
 func TestTopic_SaysThatASubscriberFellOutOfTheWindow(t *testing.T) {
 	host := hostFor(t, engine.HostConfig{Executor: actors.NewSeeded(1), Clock: clock.NewVirtual(epoch), Seed: 1})
 	topic := topicOn(t, engine.TopicOptions{Host: host, Window: engine.Window{MaxEvents: 100, ChunkSize: 10}, Buffer: 10})

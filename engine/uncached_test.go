@@ -121,6 +121,21 @@ func TestNoCache_CloseEndsTheWatch(t *testing.T) {
 }
 
 // Without a cache the same input is refused.
+// Storage may have much more than what a watch is for.
+func TestNoCache_WatchAsksStorageForWhatItCovers(t *testing.T) {
+	for want, opts := range map[string]engine.WatchOptions{"": {Labels: "app=web"}, "a": {Key: "a"}, "ns": {Prefix: "ns"}} {
+		f := newReadFixture(t, func(c *engine.Config[pod]) { c.NoCache = true })
+		var asked []string
+		f.storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList, faulty.OpWatch}, Do: faulty.Before(func(_ context.Context, c *faulty.Call) {
+			asked = append(asked, c.Key)
+		})})
+		opts.InitialState = true
+		_, err := f.Watch(t.Context(), opts)
+		require.NoError(t, err)
+		require.Equal(t, []string{want, want}, asked)
+	}
+}
+
 func TestNoCache_InputIsCheckedAlike(t *testing.T) {
 	e := uncached(t)
 	ctx := context.Background()
@@ -161,7 +176,7 @@ func TestNoCache_ReadsAreServedByTheBackend(t *testing.T) {
 	token := f.lists(engine.ListOptions{Limit: 1}, "@3: a=1@2 +1 more", "list")
 	f.lists(engine.ListOptions{Continue: token}, "@3: b=2@3", "list")
 	_, err = f.List(t.Context(), engine.ListOptions{Read: engine.NotOlderThan(9)})
-	require.ErrorIs(t, err, engine.ErrFuture)
+	require.Equal(t, &engine.FutureError{Requested: 9, Current: 3}, err)
 	found, err := f.ByIndex(t.Context(), "app", "db")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
