@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"errors"
 	"net/http"
 	"runtime"
 	"testing"
@@ -8,8 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/inspect"
+	"github.com/watchmill/watchmill/queue"
 )
 
 // The figures of a state are those of the engine, of its watches, and of the ends of others.
@@ -94,4 +98,46 @@ func TestListen_LeadsToThePage(t *testing.T) {
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.Equal(t, s.URL(), answer.Request.URL.String())
+}
+
+// counted is a controller with these figures.
+type counted struct {
+	controller.Observed
+	stats controller.Stats
+}
+
+func (counted) Name() string              { return "counted" }
+func (c counted) Stats() controller.Stats { return c.stats }
+
+func TestState_HasTheFiguresOfAController(t *testing.T) {
+	stats := controller.Stats{
+		Queue:   queue.WorkQueueStats{Queued: 1, Running: 2, Delayed: 3, Longest: 4 * time.Second},
+		Workers: 5, Lag: 6, Reconciled: 7, Failed: 8, GivenUp: 9,
+	}
+	require.Equal(t, []inspect.Controller{{
+		Name: "counted", Queued: 1, Running: 2, Delayed: 3, LongestSeconds: 4,
+		Workers: 5, Lag: 6, Reconciled: 7, Failed: 8, GivenUp: 9,
+	}}, inspect.Options{Controllers: []controller.Observed{counted{stats: stats}}}.State().Controllers)
+}
+
+// sourced is an informer with these figures, and without handlers.
+type sourced struct {
+	informer.Observed
+	stats informer.Stats
+}
+
+func (sourced) Name() string                     { return "sourced" }
+func (s sourced) Stats() informer.Stats          { return s.stats }
+func (sourced) Handlers() []informer.HandlerInfo { return nil }
+
+func TestState_HasTheFiguresOfAnInformer(t *testing.T) {
+	stats := informer.Stats{
+		Revision: 1, Objects: 2, Quarantined: 3,
+		Source: engine.SourceStats{Revision: 4, Errors: 5, LastError: errors.New("down")},
+	}
+	require.Equal(t, []inspect.Informer{{
+		Name: "sourced", Revision: 1, Objects: 2, Quarantined: 3,
+		Source:   inspect.Source{Phase: stats.Source.Phase.String(), Revision: 4, Errors: 5, LastError: "down"},
+		Handlers: []inspect.InformerHandler{}, // a list in JSON, of none
+	}}, inspect.Options{Informers: []informer.Observed{sourced{stats: stats}}}.State().Informers)
 }
