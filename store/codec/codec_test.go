@@ -64,6 +64,33 @@ func TestGzip_LeavesWhatDoesNotShrink(t *testing.T) {
 	require.Equal(t, noise, data)
 }
 
+// Compressing small values costs more than it saves.
+func TestGzip_LeavesWhatIsSmall(t *testing.T) {
+	for _, zip := range []codec.Gzip{{Codec: raw{}}, {Codec: raw{}, MinSize: codec.DefaultMinSize}} {
+		text := bytes.Repeat([]byte{'x'}, codec.DefaultMinSize-1)
+		tag, data, err := zip.Encode(&text)
+		require.NoError(t, err)
+		require.Equal(t, uint8(5), tag)
+		require.Equal(t, text, data)
+		text = append(text, 'x')
+		tag, data, err = zip.Encode(&text)
+		require.NoError(t, err)
+		require.Equal(t, uint8(128|5), tag)
+		require.Less(t, len(data), len(text))
+	}
+}
+
+// What the codec inside cannot decode is no value, compressed or not.
+func TestGzip_FailsAsTheCodecInsideDoes(t *testing.T) {
+	for _, text := range []string{"no JSON", strings.Repeat("no JSON", 1000)} {
+		value := []byte(text)
+		tag, data, err := codec.Gzip{Codec: raw{}}.Encode(&value)
+		require.NoError(t, err)
+		require.ErrorIs(t, codec.Gzip{}.Decode(tag, data, new(lamp)), codec.ErrTag)
+		require.ErrorContains(t, codec.Gzip{}.Decode(tag&^5, data, new(lamp)), "cannot decode JSON")
+	}
+}
+
 // raw encodes *[]byte as it is, with tag 5.
 type raw struct{}
 
@@ -95,6 +122,12 @@ func TestGzip_BoundsWhatComesOut(t *testing.T) {
 
 	_, _, err = small.Encode(&zeros)
 	require.ErrorIs(t, err, codec.ErrTooLarge, "what could not be read is not written")
+	require.EqualError(t, err, "value of 1048576 bytes or more is larger than the limit of 1000: raise Gzip.MaxSize or store less")
+	most := zeros[:1000]
+	tag, data, err := small.Encode(&most)
+	require.NoError(t, err, "the limit can be written, and read")
+	require.NoError(t, small.Decode(tag, data, &out))
+	require.Len(t, out, 1000)
 
 	require.NoError(t, codec.Gzip{Codec: raw{}, MaxSize: math.MaxInt64}.Decode(tag, bomb, &out), "the largest number is not a limit")
 	require.True(t, bytes.Equal(zeros, out))
@@ -115,7 +148,7 @@ func TestGzip_RefusesDamage(t *testing.T) {
 
 func TestGzip_RefusesWhatItCannotMark(t *testing.T) {
 	_, _, err := codec.Gzip{Codec: codec.Gzip{MinSize: 1}}.Encode(&lamp{Name: strings.Repeat("x", 10_000)})
-	require.ErrorIs(t, err, codec.ErrTag, "twice compressed")
+	require.Equal(t, &codec.TagError{Codec: "Gzip", Tag: 128}, err, "twice compressed")
 	_, _, err = codec.Gzip{Level: 42}.Encode(&lamp{Name: strings.Repeat("x", 10_000)})
 	require.ErrorContains(t, err, "Gzip.Level")
 }

@@ -111,16 +111,18 @@ func TestAESGCM_DoesNotTrustTheID(t *testing.T) {
 
 func TestNewAESGCM_RefusesUnusableKeys(t *testing.T) {
 	long := string(bytes.Repeat([]byte{'x'}, 256))
-	for name, keys := range map[string][]codec.Key{
-		"none":         nil,
-		"no ID":        {key("", 1)},
-		"long ID":      {key(long, 1)},
-		"short secret": {{ID: "a", Secret: make([]byte, 16)}},
-		"ID twice":     {key("a", 1), key("a", 2)},
+	for name, of := range map[string]struct {
+		keys []codec.Key
+		want codec.InvalidKeyError
+	}{
+		"none":         {nil, codec.InvalidKeyError{Problem: "there is none: give at least one"}},
+		"no ID":        {[]codec.Key{key("", 1)}, codec.InvalidKeyError{Problem: "the ID must have 1 to 255 bytes"}},
+		"long ID":      {[]codec.Key{key(long, 1)}, codec.InvalidKeyError{ID: long, Problem: "the ID must have 1 to 255 bytes"}},
+		"short secret": {[]codec.Key{{ID: "a", Secret: make([]byte, 16)}}, codec.InvalidKeyError{ID: "a", Problem: "the secret has 16 bytes; it must have 32"}},
+		"ID twice":     {[]codec.Key{key("a", 1), key("a", 2)}, codec.InvalidKeyError{ID: "a", Problem: "two keys have this ID: name each key differently"}},
 	} {
-		_, err := codec.NewAESGCM(keys...)
-		var invalid *codec.InvalidKeyError
-		require.ErrorAs(t, err, &invalid, name)
+		_, err := codec.NewAESGCM(of.keys...)
+		require.Equal(t, &of.want, err, name)
 		require.ErrorIs(t, err, codec.ErrInvalidKey, name)
 	}
 }
