@@ -102,7 +102,7 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 		return "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(text))
 	}
 	const name = "Sec-WebSocket-Protocol"
-	w := s.watch("?watch=1", name, token("secret"), name, "base64.binary.k8s.io", name, "other")
+	w := s.watch("?watch=1", name, "base64.binary.k8s.io", name, "other, "+token("secret"))
 	w.expect("ADDED a")
 	require.Equal(t, "base64.binary.k8s.io", w.conn.Subprotocol())
 	require.Empty(t, s.watch("?watch=1", "Authorization", "Bearer secret").conn.Subprotocol())
@@ -111,6 +111,7 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 		"401 a wrong one":  {name, token("wrong"), name, "watch"},
 		"400 alone":        {name, token("secret")},
 		"400 two":          {name, token("secret"), name, token("secret"), name, "watch"},
+		"400 empty":        {name, token(""), name, "watch"},
 		"400 no base64url": {name, "base64url.bearer.authorization.k8s.io.???", name, "watch"},
 		"401 beside a header, which is what counts": {name, token("secret"), name, "watch", "Authorization", "Bearer wrong"},
 	} {
@@ -118,6 +119,8 @@ func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 	}
 	plain, err := http.NewRequestWithContext(t.Context(), "GET", s.url+widgets, http.NoBody)
 	require.NoError(t, err)
+	plain.Header.Set("Connection", "Upgrade")
+	plain.Header.Set("Upgrade", "h2c")
 	for _, offered := range [][]string{nil, {token("secret") + ", watch"}} {
 		plain.Header[http.CanonicalHeaderKey(name)] = offered
 		resp, err := http.DefaultClient.Do(plain)
