@@ -85,7 +85,9 @@ func TestErrors_OfADeadlineAreThatOfTheContext(t *testing.T) {
 	over := status.Error(codes.DeadlineExceeded, "context deadline exceeded")
 	require.EqualError(t, readError(late(), "reading", over), "the time is over")
 	err := writeError(late(), "put", "a", &sending{}, over)
-	require.ErrorIs(t, err, backend.ErrUncertain)
+	var uncertain *backend.UncertainError
+	require.ErrorAs(t, err, &uncertain)
+	require.Equal(t, "put a", uncertain.Verb+" "+uncertain.Key)
 	require.EqualError(t, errors.Unwrap(err), "the time is over")
 	require.ErrorIs(t, readError(late(), "reading", rpctypes.ErrStopped), backend.ErrUnavailable, "it failed otherwise, and before")
 }
