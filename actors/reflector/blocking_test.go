@@ -99,6 +99,25 @@ func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "what the source said is kept")
 }
 
+// The time of a call may be up when its answer has come, and is about to be followed by the next call.
+func TestCalls_TheTimeOfOneIsNotThatOfTheNext(t *testing.T) {
+	r := newFixture(t)
+	r.source.traits.Blocks = true
+	r.source.onWatch = func(ctx context.Context) error { return ctx.Err() }
+	r.parent.Tell(func(ctx *actors.Context) {
+		var err error
+		r.ref, err = reflector.Spawn(ctx, r.config())
+		require.NoError(t, err)
+	})
+	for len(r.source.asked()) == 0 {
+		require.Equal(t, 1, r.exec.RunN(1))
+	}
+	r.clock.Advance(reflector.DefaultCallTimeout)
+	r.settle()
+	require.Empty(t, r.errs)
+	r.synced()
+}
+
 // A watch that the source opens after Stop is closed unread.
 func TestStop_ClosesAWatchThatOpensLater(t *testing.T) {
 	r := newBlockingFixture(t)

@@ -214,6 +214,21 @@ func TestWarmStart_AsksHowFarTheWatchIs(t *testing.T) {
 	})
 }
 
+// A source that does not block is asked in the Reflector's own turn. That it answers is no failure.
+func TestRequestProgress_OfASourceThatDoesNotBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, func(c *reflector.Config) {
+			c.Source.(*heldSource).traits.Blocks = false
+			c.Waiting = nil
+		})
+		close(a.source.answer)
+		require.EqualValues(t, 1, a.request())
+		require.EqualValues(t, 2, a.request())
+		require.Zero(t, a.ref.Stats().Errors)
+		a.close()
+	})
+}
+
 // The events show how far a source is of which each revision is one, unless others are elsewhere.
 func TestRequestProgress_OfASourceWhoseRevisionsAreEvents(t *testing.T) {
 	for prefix, requests := range map[string]int64{"": 0, "a": 1} {
