@@ -214,3 +214,19 @@ func TestUpdate_LongNamesAreSentBack(t *testing.T) {
 	_, _, err = r.Update(t.Context(), o.Key(), func(registry.Item) ([]byte, error) { return text, nil }, registry.WriteOptions{Manager: "m"})
 	require.NoError(t, err)
 }
+
+func TestDecode_RefusesWhatIsNoConfiguration(t *testing.T) {
+	applier, err := apply.New(config().Kind, []byte(`{"type":"object"}`))
+	require.NoError(t, err)
+	for text, why := range map[string]string{
+		"":      "it is empty",
+		"null":  "it is empty",
+		"# no":  "it is empty",
+		"a: [":  "did not find expected node content",
+		"a: *b": "unknown anchor 'b' referenced",
+		"a: &a " + strings.Repeat("x", 100<<10) + "\nb: [" + strings.Repeat("*a, ", 40) + "]": "alias",
+	} {
+		_, _, err := applier.Decode([]byte(text))
+		require.ErrorContains(t, err, why, "%.60s", text)
+	}
+}
