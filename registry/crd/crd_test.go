@@ -1,11 +1,14 @@
 package crd_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -45,6 +48,27 @@ func TestParse_TakesWhatPeopleHave(t *testing.T) {
 	}, d.Kind)
 	require.Len(t, d.Notes, 1)
 	require.Contains(t, d.Notes[0], "1 x-kubernetes-validations rules")
+}
+
+// Rules are counted wherever they are: without Options.Rules they would be ignored in silence.
+func TestParse_NotesRulesThatAreNotEvaluated(t *testing.T) {
+	const ruled = `{type: integer, x-kubernetes-validations: [{rule: self > 0}]}`
+	for _, of := range []string{
+		`properties: {a: ` + ruled + `}`,
+		`properties: {a: {type: array, items: ` + ruled + `}}`,
+		`properties: {a: {type: object, additionalProperties: ` + ruled + `}}`,
+	} {
+		all, err := crd.Parse(strings.NewReader(strings.Replace(plain, "{type: object", "{type: object, "+of, 1)))
+		require.NoError(t, err)
+		require.Equal(t, []string{"1 x-kubernetes-validations rules of version v1 are not evaluated"}, all[0].Notes, of)
+	}
+}
+
+func TestParse_FailsAsItsReaderDoes(t *testing.T) {
+	errPipe := errors.New("broken pipe")
+	_, err := crd.Parse(io.MultiReader(strings.NewReader(plain), iotest.ErrReader(errPipe)))
+	require.ErrorIs(t, err, errPipe)
+	require.NotErrorIs(t, err, crd.ErrManifest)
 }
 
 func TestParse_RefusesWhatIsWrong(t *testing.T) {
