@@ -196,3 +196,17 @@ func TestStart_OnceAndBeforeClose(t *testing.T) {
 		require.ErrorIs(t, c.definitions.Start(t.Context(), c.server), engine.ErrEngineClosed)
 	})
 }
+
+// The host of a program goes on.
+func TestClose_LeavesNoEngineOnAHostOfTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, err := engine.NewHost(engine.HostConfig{})
+		require.NoError(t, err)
+		c := newCluster(t, apiextensions.Config{Host: host})
+		c.define(definition("widgets", "Widget"))
+		require.Len(t, host.Engines(), 2, "of the definitions, and of the widgets")
+		require.NoError(t, c.definitions.Close())
+		require.Empty(t, host.Engines())
+		require.NoError(t, host.Close())
+	})
+}

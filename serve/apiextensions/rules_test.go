@@ -93,6 +93,7 @@ func TestDefinitions_AreRefusedAsInAClusterFor(t *testing.T) {
 		"a root with any further fields":     {edits{schemaOf(`{"type":"object","additionalProperties":true}`)}, root + ".additionalProperties"},
 		"a rule of all beside the status":    {edits{withStatus, schemaOf(`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"required":["a"]}]}`)}, root},
 		"a rule of the labels":               {edits{schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}`)}, root + ".properties[metadata]"},
+		"a rule of all the metadata":         {edits{schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","required":["name"]}}}`)}, root + ".properties[metadata]"},
 		"metadata that is a text":            {edits{schemaOf(`{"type":"object","properties":{"metadata":{"type":"string"}}}`)}, root + ".properties[metadata].type"},
 		"a kind that is a number":            {edits{schemaOf(`{"type":"object","properties":{"kind":{"type":"integer"}}}`)}, root + ".properties[kind].type"},
 		"a default of a name":                {edits{schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string","default":"a"}}}}}`)}, root + ".properties[metadata].properties[name].default"},
@@ -153,10 +154,12 @@ func TestDefinitions_AreRefusedAsInAClusterFor(t *testing.T) {
 // What is not a rule of a cluster is not refused.
 func TestDefinitions_AreTakenAsInAClusterWith(t *testing.T) {
 	for what, edit := range map[string]func(map[string]any){
-		"rules of the name":          schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string","maxLength":9},"generateName":{"type":"string"}}}}}`),
-		"an integer or a text":       property(`{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]}`),
-		"both, and more":             property(`{"x-kubernetes-int-or-string":true,"allOf":[{"anyOf":[{"type":"integer"},{"type":"string"}]},{"pattern":"^a"}]}`),
-		"a map by a key and default": property(`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string","default":"a"}}}}`),
+		"rules of the name":                        schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"name":{"type":"string","maxLength":9},"generateName":{"type":"string"}}}}}`),
+		"a rule of the metadata that says nothing": schemaOf(`{"type":"object","properties":{"metadata":{"type":"object","nullable":false}}}`),
+		"a default of a list that keeps all":       property(`{"type":"array","default":[{"b":1}],"x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object"}}`),
+		"an integer or a text":                     property(`{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]}`),
+		"both, and more":                           property(`{"x-kubernetes-int-or-string":true,"allOf":[{"anyOf":[{"type":"integer"},{"type":"string"}]},{"pattern":"^a"}]}`),
+		"a map by a key and default":               property(`{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["k"],"items":{"type":"object","properties":{"k":{"type":"string","default":"a"}}}}`),
 		"defaults of known fields": property(`{"type":"object","default":{"b":[{"c":{"d":1}}],"e":{"f":{"g":1}},"h":{"i":1},"j":{"kind":"K","apiVersion":"v1"}},"properties":{
 			"b":{"type":"array","items":{"type":"object","properties":{"c":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}},"e":{"type":"object","additionalProperties":{"type":"object","additionalProperties":true}},
 			"h":{"type":"object","additionalProperties":{"type":"integer"}},"j":{"type":"object","x-kubernetes-embedded-resource":true,"properties":{"spec":{"type":"object"}}}}}`),
