@@ -181,21 +181,44 @@ func TestCarry_OnceToAWriteThatIsTriedAgain(t *testing.T) {
 }
 
 func TestCarry_ThatPanicsFailsTheWrite(t *testing.T) {
-	c := tracedConfig()
-	c.Carry = func(context.Context, traced) traced { panic("no trace") }
+	c, fails := tracedConfig(), true
+	c.Carry = func(_ context.Context, v traced) traced {
+		if fails {
+			panic("no trace")
+		}
+		return v
+	}
 	e, err := engine.New(c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, e.Close()) }()
-	var panicked *usercode.PanicError
+	requireFailed := func(err error) {
+		t.Helper()
+		var panicked *usercode.PanicError
+		require.ErrorAs(t, err, &panicked)
+		require.Equal(t, "Config.Carry", panicked.Func)
+	}
 	_, err = e.Create(t.Context(), traced{Name: "a"})
-	require.ErrorAs(t, err, &panicked)
-	require.Equal(t, "Config.Carry", panicked.Func)
+	requireFailed(err)
 	_, err = e.Put(t.Context(), traced{Name: "a"})
-	require.ErrorAs(t, err, &panicked)
+	requireFailed(err)
 	_, err = e.Emit(t.Context(), traced{Name: "a"})
-	require.ErrorAs(t, err, &panicked)
+	requireFailed(err)
 	_, err = e.Get(t.Context(), "a", engine.GetOptions{})
 	require.ErrorIs(t, err, engine.ErrNotFound)
+
+	fails = false
+	created, err := e.Create(t.Context(), traced{Name: "a"})
+	require.NoError(t, err)
+	fails = true
+	_, err = e.Update(t.Context(), "a", func(v traced) (traced, error) { v.N++; return v, nil }, engine.UpdateOptions{})
+	requireFailed(err)
+	_, err = e.Modify(t.Context(), "a", func(o *engine.Object[traced]) (engine.Change[traced], error) {
+		return engine.Change[traced]{Value: traced{Name: "a", N: 1}}, nil
+	}, engine.ModifyOptions{})
+	requireFailed(err)
+	got, err := e.Get(t.Context(), "a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, created.Revision, got.Revision)
 }
 
 // A message carries what its publisher's context has to each subscriber, also to one
