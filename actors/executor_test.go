@@ -3,7 +3,9 @@ package actors_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -115,6 +117,25 @@ func TestSeeded_RunsOtherTurnsInsideATurn(t *testing.T) {
 	}))
 	seeded.Run()
 	require.Equal(t, "a got waits; b got works; a has waited; a got comes later", j.take())
+}
+
+// A turn may take long: a call on another goroutine waits for its end, and then goes on.
+func TestSeeded_WaitsForATurnOfAnotherGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hold := actors.NewSeeded(7), make(chan struct{})
+		var begun atomic.Int32
+		for range 2 {
+			s.Submit(newTask(func() { begun.Add(1); <-hold }))
+		}
+		var calls sync.WaitGroup
+		calls.Go(func() { s.RunN(1) })
+		calls.Go(func() { s.RunN(1) })
+		synctest.Wait()
+		require.EqualValues(t, 1, begun.Load())
+		close(hold)
+		calls.Wait()
+		require.EqualValues(t, 2, begun.Load())
+	})
 }
 
 func TestSeeded_RunsOneTurnAtATime(t *testing.T) {

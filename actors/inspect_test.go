@@ -102,3 +102,12 @@ func TestMailboxes_OfOneNameKeepTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+func TestNames_AreSorted(t *testing.T) {
+	sys, seeded := newSeeded(t, actors.SystemConfig{})
+	for _, name := range []string{"e", "b", "g", "a", "d", "f", "c"} {
+		spawnProbe(sys, &probe{journal: new(journal), name: name}, actors.Options{})
+	}
+	seeded.Run()
+	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, sys.Names())
+}
