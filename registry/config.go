@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -60,6 +61,9 @@ type Config[T any] struct {
 	// returns their paths. It is for a T that decodes every field, such as a map. Nil
 	// keeps all fields.
 	Prune func(obj *T) []string
+	// TTL is how long an object lives after the last write that has changed it. Then storage deletes it. A
+	// deletion that only marks it does not prolong that. Zero means for ever. A replica does not use it.
+	TTL time.Duration
 	// Deprecated is the warning for clients that use the kind's version: each answer to them
 	// has it as a Warning header. Empty means none.
 	Deprecated string
@@ -121,6 +125,8 @@ func (c *Config[T]) validateEngine() error {
 		return &engine.ConfigError{Field: "Engine.Carry", Problem: "is set, but is not called for the store's writes; set what is to be carried in Strategy.Prepare, which gets the context"}
 	case e.SetRevision != nil:
 		return &engine.ConfigError{Field: "Engine.SetRevision", Problem: "is set, but the resourceVersion is not part of a stored object; leave it out, and read the Revision of the engine.Object"}
+	case c.TTL < 0:
+		return &engine.ConfigError{Field: "TTL", Problem: fmt.Sprintf("is %v, which is negative; zero means that objects do not expire", c.TTL)}
 	case len(c.Admit) > 0 && forwarderOf(e.Backend) != nil:
 		return &engine.ConfigError{Field: "Admit", Problem: "is set for a replica, which passes writes on; give the admitters to the server that stores the objects"}
 	}

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/labels"
@@ -47,6 +48,7 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 		{"Engine.SetRevision is set", func(cfg *registry.Config[Widget]) {
 			cfg.Engine.SetRevision = func(w Widget, _ engine.Revision) Widget { return w }
 		}},
+		{"TTL is -1s, which is negative", func(cfg *registry.Config[Widget]) { cfg.TTL = -time.Second }},
 		{`Fields has no function for "spec.size"`, func(cfg *registry.Config[Widget]) {
 			cfg.Fields = map[string]func(*Widget) string{"spec.size": nil}
 		}},

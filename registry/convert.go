@@ -114,12 +114,18 @@ func storageOf[T any](e *engine.Engine[T], schema store.Schema, converts bool) *
 }
 
 // unlessStored returns a [*settled] if storage has the draft of an update already, and the error
-// of finding that out. Without a conversion, storage sees that itself.
-func (c *core) unlessStored(ctx context.Context, draft, current *store.Object) error {
-	if c.converts == nil || current == nil {
+// of finding that out. Without a conversion, storage sees that itself, unless the kind has a TTL: then it
+// writes even what it has, to set that anew.
+func (c *core) unlessStored(ctx context.Context, draft, current *store.Object) (err error) {
+	same := false
+	switch {
+	case current == nil:
 		return nil
+	case c.converts != nil:
+		same, err = c.converts.Has(ctx, draft, current)
+	case c.ttl > 0:
+		same = c.form.schema.Equal(draft, current)
 	}
-	same, err := c.converts.Has(ctx, draft, current)
 	if err == nil && same {
 		return &settled{draft: current}
 	}

@@ -80,10 +80,10 @@ func (c *core) tryCreate(ctx context.Context, draft *store.Object, opts *WriteOp
 	if opts.DryRun {
 		return c.pretendCreate(ctx, draft)
 	}
-	o, err := c.storage.Create(ctx, draft, backend.CreateOptions{})
+	o, err := c.storage.Create(ctx, draft, backend.CreateOptions{TTL: c.ttl})
 	if c.applier != nil && errors.Is(err, backend.ErrTooLarge) && len(c.meta(draft).GetManagedFields()) > 0 {
 		c.meta(draft).SetManagedFields(nil)
-		return c.storage.Create(ctx, draft, backend.CreateOptions{})
+		return c.storage.Create(ctx, draft, backend.CreateOptions{TTL: c.ttl})
 	}
 	return o, err
 }

@@ -94,9 +94,9 @@ func (c *core) mayRemove(ctx context.Context, current *store.Object, opts *Delet
 	return nil
 }
 
-// keeps reports whether finalizers or a period of grace keep the object.
+// keeps reports whether finalizers, a period of grace or the rules of the kind keep the object.
 func (c *core) keeps(o *store.Object, opts *DeleteOptions) bool {
-	return len(c.finalizersOf(o, opts)) > 0 || c.gracePeriod(o, opts) > 0
+	return len(c.finalizersOf(o, opts)) > 0 || c.gracePeriod(o, opts) > 0 || c.keep(o)
 }
 
 // finalizersOf returns the finalizers that the deletion leaves the object. One that does not shorten a period of
@@ -129,6 +129,9 @@ func (c *core) markDeleted(ctx context.Context, key string, opts *DeleteOptions)
 		}
 		draft := c.layout.Clone(current)
 		c.setDeletion(c.meta(draft), current, opts)
+		if c.meta(current).GetDeletionTimestamp() == nil {
+			c.terminate(draft)
+		}
 		c.meta(draft).SetFinalizers(c.finalizersOf(current, opts))
 		if unrecorded {
 			c.meta(draft).SetManagedFields(nil)

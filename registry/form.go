@@ -35,6 +35,8 @@ type form struct {
 	warnings     func(ctx context.Context, o, old *store.Object) []string
 	canonicalize func(*store.Object)
 	grace        func(o *store.Object, asked *int64) (int64, bool)
+	keep         func(o *store.Object) bool
+	terminate    func(*store.Object)
 	prune        func(*store.Object) []string // only if the kind prunes
 	cells        []func(*store.Object) any
 	scale        *scale.Functions // nil if there is none
@@ -126,6 +128,12 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 				return 0, false
 			}
 			return s.Grace(valueOf[T](o), asked)
+		},
+		keep: func(o *store.Object) bool { return s.Keep != nil && s.Keep(valueOf[T](o)) },
+		terminate: func(o *store.Object) {
+			if s.Terminate != nil {
+				s.Terminate(valueOf[T](o))
+			}
 		},
 		prune:          func(o *store.Object) []string { return cfg.Prune(valueOf[T](o)) },
 		scale:          cfg.Scale.functions(),

@@ -39,6 +39,8 @@ type core struct {
 	admit  []Admitter
 	schema json.RawMessage
 	fields reads.Fields // that selectors may name
+	// ttl is how long an object lives after a write, zero for ever.
+	ttl time.Duration
 	// readOnly: the users of Resources cannot write.
 	readOnly bool
 	// garbageCollected: a garbage collector orphans and deletes what the objects own.
@@ -94,7 +96,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	storage := storageOf(e, f.schema, converts != nil)
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.storageVersion(),
-		fields: reads.FieldsOf(slices.Collect(maps.Keys(cfg.Fields)), cfg.HiddenFields), readOnly: cfg.ReadOnly, garbageCollected: cfg.GarbageCollection, decoders: maps.Clone(cfg.Decoders),
+		fields: reads.FieldsOf(slices.Collect(maps.Keys(cfg.Fields)), cfg.HiddenFields), readOnly: cfg.ReadOnly, ttl: cfg.TTL, garbageCollected: cfg.GarbageCollection, decoders: maps.Clone(cfg.Decoders),
 		engine: reads.Over(storage.Backend(), typedReads[T]{e}, cfg.Engine.NoCache), now: e.Host().Clock().Now,
 		storage: storage, converts: converts, forwarder: forwarder,
 		applier: applier, mergeObject: mergeObject, mergeScale: mergeScale,

@@ -43,6 +43,12 @@ type Strategy[T any] struct {
 	// asked is the period that the deletion requests, nil if it requests none. A nil
 	// Grace deletes at once.
 	Grace func(obj *T, asked *int64) (seconds int64, graceful bool)
+	// Keep reports whether an object stays when it is deleted, as one with finalizers does: the deletion
+	// marks it, and the update after which Keep returns false deletes it. Nil keeps none.
+	Keep func(obj *T) bool
+	// Terminate changes an object as a deletion marks it, such as its status. It is not called
+	// for one that is marked already.
+	Terminate func(obj *T)
 	// CreateOnUpdate lets an update create an object that is not there.
 	CreateOnUpdate bool
 	// StatusOnly has a write of the status subresource leave the metadata as it was, as

@@ -59,7 +59,7 @@ func (c *core) update(ctx context.Context, key, subresource string, produce prod
 	u := &updating{core: c, key: key, subresource: subresource, produce: produce, opts: opts}
 	for {
 		o, err = c.storage.GuaranteedUpdate(ctx, key, u.next, backend.UpdateOptions{
-			CreateIfMissing: (c.createOnUpdate || opts.applied) && subresource == "",
+			CreateIfMissing: (c.createOnUpdate || opts.applied) && subresource == "", TTL: c.ttl,
 		})
 		if c.applier != nil && !u.opts.unrecorded && errors.Is(err, backend.ErrTooLarge) {
 			u.opts.unrecorded = true
@@ -221,7 +221,7 @@ func (u *updating) settle(ctx context.Context, draft, current *store.Object) (*s
 		}
 		return nil, &settled{draft: shown}
 	}
-	if current != nil && objectmeta.MayBeRemoved(u.meta(draft)) {
+	if current != nil && objectmeta.MayBeRemoved(u.meta(draft)) && !u.keep(draft) {
 		return nil, &settled{draft: draft, at: current.Revision}
 	}
 	return draft, u.unlessStored(ctx, draft, current)
