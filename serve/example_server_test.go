@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
@@ -265,4 +266,19 @@ func ExampleServer_WaitUnused() {
 	// <nil>
 	// invalid configuration: of has a Provider that is still served; call Remove or Replace before
 	// <nil> <nil>
+}
+
+// A program that acts on the objects of all kinds need not know their Go types.
+func ExampleServer_Resources() {
+	server, closeGadgets := newGadgets(serve.Config{})
+	defer closeGadgets()
+	send(server, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`)
+	for _, r := range server.Resources() {
+		all, err := r.List(context.Background(), engine.ListOptions{Prefix: "default"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Info().Kind.GroupResource(), all.Len())
+	}
+	// Output: gadgets.example.com 1
 }

@@ -126,13 +126,25 @@ func (s *Server) Replace(old, by Provider) error { return s.change([]Provider{ol
 // Kinds returns the kinds that are served now, by group, version and plural.
 func (s *Server) Kinds() []registry.Kind {
 	var all []registry.Kind
+	for _, r := range s.Resources() {
+		all = append(all, r.Info().Kind)
+	}
+	return all
+}
+
+// Resources returns the resources that are served now, without subresources, by group, version and plural, for
+// what has to do with the objects of all kinds. Calls of them are those of the program itself: they are not
+// authorized, counted and bounded as requests are. One that is not served any more may be closed meanwhile.
+func (s *Server) Resources() []registry.Resource {
+	var all []registry.Resource
 	for name, r := range s.kinds.Load().resources {
 		if name.subresource == "" {
-			all = append(all, r.info.Kind)
+			all = append(all, r.resource)
 		}
 	}
-	slices.SortFunc(all, func(a, b registry.Kind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Plural, b.Plural))
+	slices.SortFunc(all, func(a, b registry.Resource) int {
+		one, other := &a.Info().Kind, &b.Info().Kind
+		return cmp.Or(cmp.Compare(one.Group, other.Group), cmp.Compare(one.Version, other.Version), cmp.Compare(one.Plural, other.Plural))
 	})
 	return all
 }

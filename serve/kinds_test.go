@@ -48,6 +48,25 @@ func TestAdd_ServesAndDescribesTheKind(t *testing.T) {
 	require.Equal(t, 200, s.get("/apis/example.com/v1/widgets").code, "the others stay")
 }
 
+// What acts on the objects of all kinds finds each version of a kind, and no subresource.
+func TestResources_AreThoseOfAllKinds(t *testing.T) {
+	s := newServer(t)
+	require.NoError(t, s.handler.Add(newLater(t)))
+	kinds := s.handler.Kinds()
+	resources := s.handler.Resources()
+	require.Len(t, resources, len(kinds))
+	for i, r := range resources {
+		require.Equal(t, kinds[i], r.Info().Kind)
+		require.Empty(t, r.Info().Subresource)
+	}
+	require.Equal(t, 201, s.do("POST", "/apis/later.example.com/v1/namespaces/a/doodads", `{"metadata":{"name":"g"}}`).code)
+	last := resources[len(resources)-1]
+	deleted, err := last.DeleteCollection(t.Context(), engine.ListOptions{Prefix: "a"}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, deleted.Len())
+	require.Equal(t, "[]", s.get(laterPath).str("items"))
+}
+
 func TestAdd_RefusesWhatIsServed(t *testing.T) {
 	s := newServer(t)
 	later := newLater(t)
