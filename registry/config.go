@@ -37,8 +37,9 @@ type Config[T any] struct {
 	ReadOnly bool
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
-	// NoAge leaves Age out, unless it is one of Columns.
-	NoAge bool
+	// NoName leaves Name out, for a kind that has it elsewhere among Columns, or nowhere. NoAge leaves Age
+	// out, unless it is one of Columns.
+	NoName, NoAge bool
 	// Fields are the fields that selectors may name besides metadata.name and
 	// metadata.namespace, each with a function that returns its value. Stores that share a
 	// backend, such as those of several versions, must have the same unless they have a

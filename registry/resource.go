@@ -66,8 +66,8 @@ type Info struct {
 	Verbs []string
 	// Columns are those of tables, besides Name and Age.
 	Columns []ColumnInfo
-	// NoAge: Age is left out, unless it is one of Columns.
-	NoAge bool
+	// NoName: Name is left out. NoAge: Age is left out, unless it is one of Columns.
+	NoName, NoAge bool
 	// Schema is the kind's OpenAPI schema.
 	Schema json.RawMessage
 	// Fields are the fields that selectors may name.
@@ -182,7 +182,7 @@ type resource struct {
 
 func (r *resource) Info() *Info {
 	return &Info{
-		Kind: r.kind, Subresource: r.subresource, Verbs: r.verbs(r.subresource), Columns: r.columns, NoAge: r.noAge,
+		Kind: r.kind, Subresource: r.subresource, Verbs: r.verbs(r.subresource), Columns: r.columns, NoName: r.noName, NoAge: r.noAge,
 		Schema: r.core.schema, Fields: r.fields.Names(), Decoders: r.decoders, CreateOnUpdate: r.createOnUpdate && r.subresource == "",
 		Unstructured: r.unstructured,
 		Apply:        r.applies(), StrategicMerge: r.mergeObject, StorageVersion: r.storageVersion, Deprecated: r.deprecated,

@@ -117,6 +117,22 @@ func TestTable_HasNoAgeIfTheKindWantsNone(t *testing.T) {
 	}
 }
 
+// Tables of Kubernetes' events do not begin with their names, which are long.
+func TestTable_HasNoNameIfTheKindWantsNone(t *testing.T) {
+	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) {
+		w.NoName = true
+		w.Columns = append(w.Columns, registry.Column[Widget]{Name: "Age", Type: "string", Value: func(*Widget) any { return "young" }})
+	})
+	s.create("a", 3)
+	for _, path := range []string{inDefault + "/a", inDefault} {
+		table := s.get(path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+		require.Equal(t, "Size Age <none>", strings.Join([]string{
+			table.str("columnDefinitions.0.name"), table.str("columnDefinitions.1.name"), table.str("columnDefinitions.2.name"),
+		}, " "), path)
+		require.Equal(t, "[3 young]", table.str("rows.0.cells"), path)
+	}
+}
+
 // The path of an object without a namespace has the same number of segments as that of a list in one.
 func TestGet_SubresourceOfAClusterScopedKind(t *testing.T) {
 	s := newServer(t, func(w *registry.Config[Widget], _ *serve.Config) { w.Kind.ClusterScoped = true })

@@ -37,11 +37,14 @@ func (c *Cache) Table(of *registry.Info, include string, as accept.Form) (*Table
 	return t, nil
 }
 
-// columns returns the definitions of the columns: Name, the kind's own and, unless it has one or wants none, Age.
-func (t *Table) columns() []metav1.TableColumnDefinition {
-	all := []metav1.TableColumnDefinition{{
-		Name: "Name", Type: "string", Format: "name", Description: "Name of the object, unique in its namespace.",
-	}}
+// columns returns the definitions of the columns: Name unless the kind wants none, the kind's own and, unless it has
+// one or wants none, Age.
+func (t *Table) columns() (all []metav1.TableColumnDefinition) {
+	if !t.info.NoName {
+		all = append(all, metav1.TableColumnDefinition{
+			Name: "Name", Type: "string", Format: "name", Description: "Name of the object, unique in its namespace.",
+		})
+	}
 	for _, c := range t.info.Columns {
 		all = append(all, metav1.TableColumnDefinition{
 			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: int32(c.Priority),
@@ -61,7 +64,10 @@ func (t *Table) addsAge() bool {
 // Row returns an object's row as JSON.
 func (t *Table) Row(item registry.Item) ([]byte, error) {
 	m := item.Meta()
-	cells := []any{m.GetName()}
+	cells := []any{}
+	if !t.info.NoName {
+		cells = append(cells, m.GetName())
+	}
 	if err := usercode.Call("Column.Value", item.Key(), func() { cells = item.AppendCells(cells) }); err != nil {
 		return nil, err
 	}
