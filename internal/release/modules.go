@@ -18,6 +18,7 @@ var published = []string{
 	"store/backend/etcd",
 	"serve/access",
 	"serve/lease",
+	"serve/corekinds",
 	"registry/crd/cel",
 	"cmd/watchmill/watchmill-etcd",
 }

@@ -1,0 +1,110 @@
+package corekinds
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
+	"github.com/watchmill/watchmill/registry/protobuf"
+	"github.com/watchmill/watchmill/registry/strategic"
+)
+
+// immortal are the namespaces that are always there.
+var immortal = []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem}
+
+// namespaceConfig returns the configuration of namespaces. One that is deleted stays until its spec has no
+// finalizers, which the controller of [Kinds] sees to.
+func namespaceConfig() registry.Config[core.Namespace] {
+	return registry.Config[core.Namespace]{
+		Kind: registry.Kind{Version: "v1", Kind: "Namespace", Plural: "namespaces", ShortNames: []string{"ns"}, ClusterScoped: true, Status: true},
+		Columns: []registry.Column[core.Namespace]{{
+			Name: "Status", Type: "string", Description: "Whether it is being deleted.", Value: func(n *core.Namespace) any { return string(n.Status.Phase) },
+		}},
+		Fields: map[string]func(*core.Namespace) string{"status.phase": func(n *core.Namespace) string { return string(n.Status.Phase) }},
+		Strategy: registry.Strategy[core.Namespace]{
+			ValidateName: validation.ValidateNamespaceName, Default: labelNamespace, Canonicalize: labelNamespace,
+			Prepare: prepareNamespace, Validate: validateNamespaceSpec,
+			Keep:      func(n *core.Namespace) bool { return len(n.Spec.Finalizers) > 0 },
+			Terminate: func(n *core.Namespace) { n.Status.Phase = core.NamespaceTerminating },
+		},
+		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New,
+	}
+}
+
+// withoutCollection returns a resource whose objects clients must not delete as a collection: Kubernetes' namespaces
+// are deleted one by one.
+func withoutCollection(r registry.Resource) registry.Resource {
+	info := *r.Info()
+	info.Verbs = slices.DeleteFunc(slices.Clone(info.Verbs), func(verb string) bool { return verb == "deletecollection" })
+	return &described{r, &info}
+}
+
+// described is a resource with another description.
+type described struct {
+	registry.Resource
+	info *registry.Info
+}
+
+func (d *described) Info() *registry.Info { return d.info }
+
+// labelNamespace gives a namespace its name as a label, by which selectors find it. One whose name is yet to be
+// generated gets it later.
+func labelNamespace(n *core.Namespace) {
+	if n.Name == "" || n.Labels[core.LabelMetadataName] == n.Name {
+		return
+	}
+	labels := maps.Clone(n.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[core.LabelMetadataName] = n.Name
+	n.Labels = labels
+}
+
+// prepareNamespace makes a new namespace active, and leaves the finalizers in the spec to its controller.
+func prepareNamespace(ctx context.Context, n, old *core.Namespace) {
+	switch {
+	case old == nil:
+		n.Status = core.NamespaceStatus{Phase: core.NamespaceActive}
+		if !slices.Contains(n.Spec.Finalizers, core.FinalizerKubernetes) {
+			n.Spec.Finalizers = append(slices.Clone(n.Spec.Finalizers), core.FinalizerKubernetes)
+		}
+	case !isFinalizing(ctx):
+		n.Spec.Finalizers = old.Spec.Finalizers
+	}
+}
+
+func validateNamespaceSpec(_ context.Context, n, _ *core.Namespace) (wrong field.ErrorList) {
+	path := field.NewPath("spec", "finalizers")
+	for _, name := range n.Spec.Finalizers {
+		wrong = append(wrong, validation.ValidateFinalizerName(string(name), path)...)
+		if !strings.Contains(string(name), "/") && !slices.Contains(plainFinalizers, name) {
+			wrong = append(wrong, field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	phase, condition := core.NamespaceActive, "empty"
+	if n.DeletionTimestamp != nil {
+		phase, condition = core.NamespaceTerminating, "not empty"
+	}
+	if n.Status.Phase != phase {
+		wrong = append(wrong, field.Invalid(field.NewPath("status", "Phase"), n.Status.Phase, fmt.Sprintf("may only be '%s' if `deletionTimestamp` is %s", phase, condition)))
+	}
+	return wrong
+}
+
+// plainFinalizers are the finalizers that need no domain.
+var plainFinalizers = []core.FinalizerName{core.FinalizerKubernetes, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+
+// finalizing is the key of a context in which the controller lets a namespace go.
+type finalizing struct{}
+
+func isFinalizing(ctx context.Context) bool { return ctx.Value(finalizing{}) != nil }

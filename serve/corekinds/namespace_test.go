@@ -1,0 +1,219 @@
+package corekinds_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	core "k8s.io/api/core/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/corekinds"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/bolt"
+	"github.com/watchmill/watchmill/store/backend/memory"
+)
+
+const (
+	namespaces = "/api/v1/namespaces"
+	inShop     = "/api/v1/namespaces/shop"
+	shopsOwn   = "/apis/example.com/v1/namespaces/shop/widgets"
+)
+
+func memoryOf(schema store.Schema) (backend.Backend, error) {
+	return memory.New(schema, memory.Options{})
+}
+
+// fill makes the namespace shop with objects of several kinds in it, and one that is elsewhere.
+func (c *cluster) fill() {
+	c.t.Helper()
+	c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+	c.must(201, "POST", inShop+"/configmaps", `{"metadata":{"name":"a"}}`)
+	c.must(201, "POST", inShop+"/secrets", `{"metadata":{"name":"a"}}`)
+	c.must(201, "POST", inShop+"/events", `{"metadata":{"name":"a"},"involvedObject":{"namespace":"shop"}}`)
+	c.must(201, "POST", shopsOwn, `{"metadata":{"name":"a"}}`)
+	c.must(201, "POST", "/apis/example.com/v1/namespaces/shopping/widgets", `{"metadata":{"name":"a"}}`)
+}
+
+func TestNamespace_IsAsInKubernetes(t *testing.T) {
+	c := newCluster(t, corekinds.Config{})
+	require.Equal(t, []string{"default", "kube-public", "kube-system"}, c.items(namespaces))
+	made := c.must(201, "POST", namespaces, `{"metadata":{"name":"shop","labels":{"a":"b"}},"spec":{"finalizers":["example.com/x"]},"status":{"phase":"Terminating"}}`)
+	require.Equal(t, map[string]any{"a": "b", "kubernetes.io/metadata.name": "shop"}, at(made, "metadata.labels"))
+	require.Equal(t, []any{"example.com/x", "kubernetes"}, at(made, "spec.finalizers"))
+	require.Equal(t, "Active", at(made, "status.phase"))
+	require.Nil(t, at(made, "metadata.finalizers"))
+
+	generated := c.must(201, "POST", namespaces, `{"metadata":{"generateName":"shop-"}}`)
+	require.Equal(t, at(generated, "metadata.name"), at(generated, "metadata.labels").(map[string]any)["kubernetes.io/metadata.name"])
+
+	now := c.must(200, "PATCH", inShop, `{"metadata":{"labels":null},"spec":{"finalizers":null},"status":{"phase":"Terminating"}}`, "Content-Type", merge)
+	require.Equal(t, []any{"example.com/x", "kubernetes"}, at(now, "spec.finalizers"))
+	require.Equal(t, map[string]any{"kubernetes.io/metadata.name": "shop"}, at(now, "metadata.labels"))
+	require.Equal(t, "Active", at(now, "status.phase"))
+	require.Contains(t, c.refused("PATCH", inShop+"/status", `{"status":{"phase":"Terminating"}}`, "Content-Type", merge), "may only be 'Active'")
+	now = c.must(200, "PATCH", inShop+"/status", `{"status":{"conditions":[{"type":"Mine","status":"True"}]}}`, "Content-Type", strategic)
+	require.Len(t, at(now, "status.conditions"), 1)
+
+	require.Contains(t, c.refused("POST", namespaces, `{"metadata":{"name":"a.b"}}`), "metadata.name: Invalid value")
+	require.Contains(t, c.refused("POST", namespaces, `{"metadata":{"name":"a"},"spec":{"finalizers":["mine"]}}`), "neither a standard finalizer name")
+	names, cells := c.rows(namespaces + "?fieldSelector=metadata.name%3Dshop,status.phase%3DActive")
+	require.Equal(t, []string{"Name", "Status", "Age"}, names)
+	require.Equal(t, []any{"shop", "Active"}, cells[0][:2])
+	c.must(405, "DELETE", namespaces, "")
+}
+
+func TestNamespace_SomeCannotBeDeleted(t *testing.T) {
+	c := newCluster(t, corekinds.Config{})
+	for _, name := range []string{"default", "kube-public", "kube-system"} {
+		told := c.must(403, "DELETE", namespaces+"/"+name, "")["message"]
+		require.Equal(t, `namespaces "`+name+`" is forbidden: this namespace may not be deleted`, told)
+	}
+}
+
+// With a namespace all that is in it goes, of every kind, and nothing else.
+func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{})
+		c.fill()
+		marked := c.must(200, "DELETE", inShop, "")
+		require.Equal(t, "Terminating", at(marked, "status.phase"))
+		require.NotEmpty(t, at(marked, "metadata.deletionTimestamp"))
+		synctest.Wait()
+		told := c.must(403, "POST", inShop+"/configmaps", `{"metadata":{"name":"b"}}`)["message"]
+		require.Equal(t, `configmaps "b" is forbidden: unable to create new content in namespace shop because it is being terminated`, told)
+		c.must(403, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
+		c.must(404, "GET", shopsOwn+"/a", "")
+		c.must(200, "GET", inShop, "")
+		c.must(200, "DELETE", inShop, "")
+
+		time.Sleep(4 * time.Second)
+		c.must(404, "GET", inShop, "")
+		for _, path := range []string{"/configmaps", "/secrets", "/events"} {
+			require.Empty(t, c.items(inShop+path))
+		}
+		require.Equal(t, []string{"a"}, c.items("/apis/example.com/v1/widgets"), "that of another namespace")
+		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
+	})
+}
+
+// An object with finalizers keeps its namespace, whose status says so.
+func TestNamespace_FinalizersOfObjectsKeepIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{})
+		c.fill()
+		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"kept","finalizers":["example.com/x"]}}`)
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Minute)
+		now := c.must(200, "GET", inShop, "")
+		conditions := at(now, "status.conditions").([]any)
+		require.Len(t, conditions, 1)
+		require.Equal(t, "NamespaceContentRemaining True Some resources are remaining: widgets.example.com", told(conditions[0]))
+		revision := at(now, "metadata.resourceVersion")
+		time.Sleep(time.Minute)
+		require.Equal(t, revision, at(c.must(200, "GET", inShop, ""), "metadata.resourceVersion"), "nothing has changed")
+
+		c.must(200, "PATCH", shopsOwn+"/kept", `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
+		time.Sleep(4 * time.Second)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
+func told(condition any) string {
+	c := condition.(map[string]any)
+	return c["type"].(string) + " " + c["status"].(string) + " " + c["message"].(string)
+}
+
+// What cannot be deleted is tried again, and keeps no other objects.
+func TestNamespace_RefusalsAreTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mayGo atomic.Bool
+		failures := make(chan error, 100)
+		guard := registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			if a.Operation == registry.OperationDelete && !mayGo.Load() {
+				return errors.New("not now")
+			}
+			return nil
+		})
+		c := newCluster(t, corekinds.Config{OnError: func(err error) { failures <- err }}, guard)
+		c.fill()
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Minute)
+		require.ErrorContains(t, <-failures, "widgets.example.com: not now")
+		require.Empty(t, c.items(inShop+"/secrets"))
+		conditions := at(c.must(200, "GET", inShop, ""), "status.conditions").([]any)
+		require.Equal(t, "NamespaceDeletionContentFailure True widgets.example.com: not now", told(conditions[0]))
+		mayGo.Store(true)
+		time.Sleep(time.Minute)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
+// Finalizers of others, in either place, keep a namespace that is empty.
+func TestNamespace_OtherFinalizersKeepIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{})
+		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop","finalizers":["example.com/x"]}}`)
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Minute)
+		now := c.must(200, "GET", inShop, "")
+		require.Nil(t, at(now, "spec.finalizers"))
+		c.must(200, "PATCH", inShop, `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
+// A deletion that a restart interrupts goes on.
+func TestNamespace_DeletionGoesOnAfterARestart(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "objects.db")
+	file, err := bolt.Open(name, bolt.Options{})
+	require.NoError(t, err)
+	storage := func(_ context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+		return bolt.New(file, kind, bolt.Config{Schema: schema})
+	}
+	kinds, err := corekinds.New(t.Context(), corekinds.Config{Storage: storage})
+	require.NoError(t, err)
+	for _, write := range []func() error{
+		func() error {
+			_, err := kinds.Namespaces().Create(t.Context(), core.Namespace{ObjectMeta: named("", "shop")}, registryWrite)
+			return err
+		},
+		func() error {
+			_, err := kinds.Secrets().Create(t.Context(), core.Secret{ObjectMeta: named("shop", "a")}, registryWrite)
+			return err
+		},
+		func() error {
+			_, gone, err := kinds.Namespaces().Delete(t.Context(), "shop", registry.DeleteOptions{})
+			require.False(t, gone, "it was not started")
+			return err
+		},
+		kinds.Close, file.Close,
+	} {
+		require.NoError(t, write())
+	}
+
+	file, err = bolt.Open(name, bolt.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, file.Close()) })
+	c := newCluster(t, corekinds.Config{Storage: storage})
+	w, err := c.kinds.Namespaces().Engine().Watch(t.Context(), engine.WatchOptions{Key: "shop", InitialState: true})
+	require.NoError(t, err)
+	defer w.Stop()
+	for ev := range w.Events() {
+		if ev.Type == engine.Deleted {
+			break
+		}
+	}
+	require.Empty(t, c.items(inShop+"/secrets"))
+	require.True(t, slices.Contains(c.items(namespaces), "default"))
+	require.ErrorIs(t, c.kinds.Start(t.Context(), c.server), corekinds.ErrStarted)
+}
