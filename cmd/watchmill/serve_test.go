@@ -422,6 +422,7 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"the token of record 2 twice":                    {"--crd", manifests, "--token-file", write("twice", "secret,maker\nsecret,taker\n")},
 		"ends with a blank in record 1":                  {"--crd", manifests, "--token-file", write("blank", "secret ,maker\n")},
 		"--host has \"a:1\"":                             {"--crd", manifests, "--host", "a:1"},
+		"does not have; use watchmill-etcd serve, which": {"--core-kinds"},
 		"definitions are created at the":                 {"--upstream", "http://127.0.0.1:1", "--allow-crds"},
 		"objects are deleted at the server":              {"--upstream", "http://127.0.0.1:1", "--garbage-collector"},
 		"--upstream, which is missing":                   {"--crd", manifests, "--upstream-token-file", half},

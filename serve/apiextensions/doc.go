@@ -2,7 +2,7 @@
 // cluster: it serves CustomResourceDefinitions, and with each one that is created the kind that
 // it defines. Tools that install definitions, such as kubectl apply and the environments of
 // controllers' tests, work on it. So does Helm, if the server has the kind Secret, too, in which
-// it keeps its releases.
+// it keeps its releases: package serve/corekinds, a module of its own, has it.
 //
 //	kubectl apply -f widgets-crd.yaml
 //	      │  a definition, checked as package registry/crd checks manifests

@@ -1,16 +1,18 @@
-// Command watchmill-etcd has watchmill replay and watchmill serve with two features that have many
-// dependencies: etcd as one more kind of storage, and the rules in CEL of CustomResourceDefinitions,
-// which it evaluates wherever the objects are.
+// Command watchmill-etcd has watchmill replay and watchmill serve with three features that have many
+// dependencies: etcd as one more kind of storage, the rules in CEL of CustomResourceDefinitions, which it
+// evaluates wherever the objects are, and kinds of Kubernetes itself, such as Secrets.
 //
 //	watchmill-etcd replay --backend etcd:127.0.0.1:2379/demo --watchers 1000 history.ndjson.gz
 //	watchmill-etcd serve --data etcd:127.0.0.1:2379/shop --crd widgets.yaml
+//	watchmill-etcd serve --data bolt:shop.db --allow-crds --core-kinds
 //
 //	replay: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──┐
 //	serve:  cmd/watchmill/internal/server ──▶ registry ──▶ engine ──┴──▶ store/backend/etcd ──▶ cluster
-//	                                             └──▶ registry/crd/cel
+//	                                │            └──▶ registry/crd/cel
+//	                                └──▶ serve/corekinds
 //
 // It is a program and a module of its own, so that the main module requires no part
-// of etcd and CEL. It is below cmd/watchmill, so that it can share that program's flags.
+// of etcd, CEL and Kubernetes' API types. It is below cmd/watchmill, so that it can share that program's flags.
 //
 // Before a replay there must be no keys below the prefix (/watchmill/replay unless another
 // is given). The objects of the replay stay there after it.
@@ -53,6 +55,7 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/registry/crd/cel"
+	"github.com/watchmill/watchmill/serve/corekinds"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
@@ -99,7 +102,7 @@ type streams struct{ stdout, stderr io.Writer }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cli commandLine
 	helped := false
-	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd and rules in CEL."),
+	parser, err := kong.New(&cli, kong.Name("watchmill-etcd"), kong.Description("watchmill, with objects in etcd, rules in CEL, and kinds of Kubernetes itself."),
 		kong.UsageOnError(), kong.Writers(stdout, stderr), kong.Help(help.Print), kong.Exit(func(int) { helped = true }),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&streams{stdout, stderr}))
 	if err != nil {
@@ -175,13 +178,24 @@ func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 	return server.Run(ctx, c.options(to))
 }
 
-// options returns the options that the flags describe, with etcd as storage and rules in CEL.
+// options returns the options that the flags describe, with etcd as storage, rules in CEL, and kinds of Kubernetes.
 // Each kind has the keys below a prefix of its own.
 func (c *serveCommand) options(to *streams) server.Options {
 	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
 		return c.open(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
 	}
 	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
-	opts.Rules = cel.Rules{}
+	opts.Rules, opts.Core = cel.Rules{}, &server.Core{Open: openCore, Replica: corekinds.Replica}
 	return opts
+}
+
+// openCore opens the kinds of --core-kinds.
+func openCore(ctx context.Context, cfg server.CoreConfig) (server.CoreKinds, error) {
+	kinds, err := corekinds.New(ctx, corekinds.Config{
+		Storage: cfg.Storage, Host: cfg.Host, GarbageCollection: cfg.GarbageCollection, OnError: cfg.OnError,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kinds, nil
 }

@@ -27,11 +27,18 @@ const (
 // patience is how long anything may take on the slowest machine.
 const patience = 5 * time.Minute
 
-// serving runs the command, with quick draining, until stop is called.
+// serving runs the command with widgets and what clients define, with quick draining, until stop is called.
 func serving(t *testing.T, data string) (url string, stop func()) {
 	t.Helper()
+	return servingWith(t, server.Flags{CRD: []string{manifests}, AllowCRDs: true, Data: data})
+}
+
+// servingWith is serving with other flags.
+func servingWith(t *testing.T, flags server.Flags) (url string, stop func()) {
+	t.Helper()
 	out, announced := io.Pipe()
-	command := &serveCommand{Flags: server.Flags{Listen: "127.0.0.1:0", CRD: []string{manifests}, AllowCRDs: true, Data: data}}
+	flags.Listen = "127.0.0.1:0"
+	command := &serveCommand{Flags: flags}
 	opts := command.options(&streams{announced, io.Discard})
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -167,8 +174,9 @@ func TestServe_WrongUsageExitsWithTwo(t *testing.T) {
 		"--etcd-ca is for objects in etcd, and --data is memory; give --data etcd:HOST:PORT":                                 {"--crd", manifests, "--etcd-ca=ca.pem"},
 		"--etcd-cert is for objects in etcd, and --data is bolt:x;":                                                          {"--crd", manifests, "--data=bolt:x", "--etcd-cert=cert.pem", "--etcd-key=key.pem"},
 		"--etcd-user is for objects in etcd, and --data is memory;":                                                          {"--crd", manifests, "--etcd-user=shop", "--etcd-password-file=password"},
-		"--crd is missing": {"--data=memory"},
-		"unknown flag":     {"--fast"},
+		"--crd is missing; give a manifest, a server to follow with --upstream, or --allow-crds, or --core-kinds":            {"--data=memory"},
+		"--core-kinds cannot be given together with --upstream: a replica has the kinds":                                     {"--core-kinds", "--upstream=http://127.0.0.1:1"},
+		"unknown flag": {"--fast"},
 	} {
 		_, errs, status := command(t.Context(), append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
 		require.Equal(t, exitUsage, status, "%v: %s", args, errs)

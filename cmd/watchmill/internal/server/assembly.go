@@ -15,6 +15,7 @@ import (
 // assembly is a server with what it serves.
 type assembly struct {
 	data        *data
+	core        *coreKinds
 	definitions *definitions
 	shown       *apiextensions.Static
 	following   *following
@@ -58,31 +59,13 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if err := measured.addTo(&cfg, a.host, slices.Concat(a.data.collectors(), a.snapshots.collectors(), a.audit.collectors())); err != nil {
 		return a, err
 	}
-	for _, k := range kinds {
-		opened, err := a.data.open(ctx, k)
-		if err != nil {
-			return a, err
-		}
-		a.data.kinds = append(a.data.kinds, opened)
-		if ctx.Err() != nil {
-			return a, ctx.Err()
-		}
-		cfg.Resources = append(cfg.Resources, opened)
-	}
-	if a.definitions, err = o.definitions(ctx, a.data); err != nil {
+	if err := a.openKinds(ctx, o, kinds, &cfg); err != nil {
 		return a, err
-	}
-	cfg.Resources = append(cfg.Resources, a.definitions.providers()...)
-	if a.shown, err = o.shownDefinitions(ctx, kinds, a.host); err != nil {
-		return a, err
-	}
-	if a.shown != nil {
-		cfg.Resources = append(cfg.Resources, a.shown)
 	}
 	if a.server, err = serve.New(cfg); err != nil {
 		return a, err
 	}
-	if err := a.definitions.start(ctx, a.server); err != nil {
+	if err := errors.Join(a.definitions.start(ctx, a.server), a.core.start(ctx, a.server)); err != nil {
 		return a, err
 	}
 	if a.following, err = a.data.follow(a.server); err != nil {
@@ -90,6 +73,33 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	}
 	measured.observe(a.server)
 	return a, nil
+}
+
+// openKinds opens all kinds, and adds them to what the server is to serve.
+func (a *assembly) openKinds(ctx context.Context, o *Options, kinds []kind, cfg *serve.Config) (err error) {
+	if a.core, err = o.coreKinds(ctx, a.data); err != nil {
+		return err
+	}
+	cfg.Resources = append(cfg.Resources, a.core.providers()...)
+	for _, k := range kinds {
+		opened, err := a.data.open(ctx, k)
+		if err != nil {
+			return err
+		}
+		a.data.kinds = append(a.data.kinds, opened)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		cfg.Resources = append(cfg.Resources, opened)
+	}
+	if a.definitions, err = o.definitions(ctx, a.data); err != nil {
+		return err
+	}
+	cfg.Resources = append(cfg.Resources, a.definitions.providers()...)
+	if a.shown, err = o.shownDefinitions(ctx, kinds, a.host); err == nil && a.shown != nil {
+		cfg.Resources = append(cfg.Resources, a.shown)
+	}
+	return err
 }
 
 // openHost makes the host of the engines, and opens its page, which shows them while they still read
@@ -107,7 +117,7 @@ func (a *assembly) openHost(o *Options, cfg engine.HostConfig) (err error) {
 
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
-	err := errors.Join(a.definitions.closeSoon(), a.following.close())
+	err := errors.Join(a.core.closeSoon(), a.definitions.closeSoon(), a.following.close())
 	if a.shown != nil {
 		err = errors.Join(err, a.shown.Close())
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/objectfile"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/store"
@@ -51,6 +52,8 @@ type data struct {
 	broken atomic.Uint64  // times that a watch of origin has failed
 	// garbageCollected: a garbage collector runs beside the server.
 	garbageCollected bool
+	// admit are those of all kinds.
+	admit []registry.Admitter
 	// opener opens the storage of a kind at place; nil for the above.
 	opener Opener
 	place  string

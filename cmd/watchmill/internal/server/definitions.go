@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/apiextensions"
@@ -29,7 +30,8 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	}
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
 		Storage: d.storage, Host: d.host, Rules: o.Rules, GarbageCollection: o.GarbageCollector,
-		Decoders: definitionDecoders, OnError: func(err error) { logDefinitionError(d.log, err) },
+		Configure: func(c *registry.Config[object]) { c.Admit = d.admit },
+		Decoders:  definitionDecoders, OnError: func(err error) { logDefinitionError(d.log, err) },
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ type Flags struct {
 	Listen                   string         `default:"127.0.0.1:8080" placeholder:"ADDR" help:"Where to listen (${default}); port 0 is any that is free. Other than loopback it needs TLS and users: --token-file or --client-ca."`
 	CRD                      help.GivenEach `name:"crd" placeholder:"FILE,..." help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none: it then has the preferred version of each kind of its origin, and follows the definitions there, if there are any. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
+	CoreKinds                bool           `help:"Serve kinds of Kubernetes itself that most programs need: ConfigMaps, Secrets, Events, Leases and Namespaces, for Helm, leader election and kubectl create namespace. They are in --data, too. No --crd is needed then. Only watchmill-etcd has them."`
 	GarbageCollector         bool           `help:"A garbage collector, such as that of a kube-controller-manager, runs against the server: leave to it what becomes of the objects that a deleted one owns, as clients ask by kubectl delete --cascade=orphan or foreground. Without the flag it deletes those that were to be orphaned. With the flag, but without a collector, an object that is deleted so stays."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
 	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
@@ -104,7 +105,7 @@ const compressAbove = 128 << 10
 // storage.
 func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
-		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, GarbageCollector: f.GarbageCollector, Data: f.Data, Storages: storages, Upstream: string(f.Upstream), UpstreamTokenFile: string(f.UpstreamTokenFile),
+		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, CoreKinds: f.CoreKinds, GarbageCollector: f.GarbageCollector, Data: f.Data, Storages: storages, Upstream: string(f.Upstream), UpstreamTokenFile: string(f.UpstreamTokenFile),
 		Kubeconfig: string(f.Kubeconfig), TokenFile: string(f.TokenFile), CertFile: string(f.TLSCert), KeyFile: string(f.TLSKey), ClientCAFile: string(f.ClientCA), Hosts: f.Host, Metrics: f.Metrics,
 		Snapshot: string(f.Snapshot), AuditLog: string(f.AuditLog), Inspect: string(f.Inspect),
 		Limits: serve.Limits{

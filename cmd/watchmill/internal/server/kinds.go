@@ -40,12 +40,21 @@ func (o *Options) kinds(ctx context.Context, log *slog.Logger) ([]kind, error) {
 	switch {
 	case len(o.CRDs) > 0:
 		return o.definedKinds()
-	case o.AllowCRDs:
+	case o.AllowCRDs, o.CoreKinds:
 		return nil, nil
 	case o.Upstream == "":
-		return nil, &engine.ConfigError{Field: "--crd", Problem: "is missing; give a manifest, a server to follow with --upstream, or --allow-crds"}
+		return nil, o.noKinds()
 	}
 	return o.originKinds(ctx, log)
+}
+
+// noKinds is the error of a server without kinds.
+func (o *Options) noKinds() error {
+	problem := "is missing; give a manifest, a server to follow with --upstream, or --allow-crds"
+	if o.Core != nil {
+		problem += ", or --core-kinds"
+	}
+	return &engine.ConfigError{Field: "--crd", Problem: problem}
 }
 
 // notesOf returns the notes about kinds.

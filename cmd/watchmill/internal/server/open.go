@@ -80,7 +80,7 @@ func (d *data) open(ctx context.Context, k kind) (opened *openKind, err error) {
 		}
 	}
 	for i, cfg := range k.versions {
-		cfg.Engine.Host, cfg.Engine.Backend, cfg.GarbageCollection = d.host, objects, d.garbageCollected
+		cfg.Engine.Host, cfg.Engine.Backend, cfg.GarbageCollection, cfg.Admit = d.host, objects, d.garbageCollected, d.admit
 		if i > 0 {
 			cfg.Engine.Name = k.name().String() + "/" + cfg.Kind.Version // the first has the name of the kind
 		}

@@ -28,6 +28,8 @@ func (o *Options) mayFollow() error {
 		return &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
 	case o.AllowCRDs && o.Upstream != "":
 		return &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given together with --upstream: definitions are created at the server that it follows"}
+	case o.CoreKinds && o.Upstream != "":
+		return &engine.ConfigError{Field: "--core-kinds", Problem: "cannot be given together with --upstream: a replica has the kinds of the server that it follows"}
 	case o.GarbageCollector && o.Upstream != "":
 		return &engine.ConfigError{Field: "--garbage-collector", Problem: "cannot be given together with --upstream: objects are deleted at the server that it follows"}
 	case o.Upstream != "" && o.Data != "memory":
@@ -56,7 +58,9 @@ func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, er
 	}
 	var all []kind
 	for _, s := range served {
-		k := kind{versions: []registry.Config[object]{{Kind: s.Kind, Schema: s.Schema, ReadOnly: s.ReadOnly}}}
+		found := o.Core.replica(s.Kind)
+		found.Schema, found.ReadOnly = s.Schema, s.ReadOnly
+		k := kind{versions: []registry.Config[object]{found}}
 		if definition := definitions[s.Kind.GroupResource().String()]; definition != nil {
 			if defined, err := originKind(definition); err == nil {
 				k = defined

@@ -32,6 +32,10 @@ type Options struct {
 	CRDs   []string
 	// AllowCRDs lets clients create definitions of other kinds.
 	AllowCRDs bool
+	// CoreKinds serves kinds of Kubernetes itself, such as Secrets. Core are those of the program; nil if it
+	// has none.
+	CoreKinds bool
+	Core      *Core
 	// GarbageCollector: a garbage collector runs beside the server.
 	GarbageCollector bool
 	// Rules has the manifests' rules in CEL evaluated; nil has them noted.
@@ -87,7 +91,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(opts.mayListen(listen.TLS != nil && cfg.Authenticate != nil), mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow()); err != nil {
+	if err := errors.Join(opts.mayListen(listen.TLS != nil && cfg.Authenticate != nil), mayWriteKubeconfig(opts.Kubeconfig), opts.mayWriteSnapshots(), opts.mayFollow(), opts.mayServeCore()); err != nil {
 		return err
 	}
 	kinds, err := interrupt.Do(ctx, func() ([]kind, error) { return opts.kinds(ctx, log) })
