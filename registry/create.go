@@ -69,6 +69,9 @@ func (c *core) beginCreate(ctx context.Context, draft *store.Object, namespace s
 	}
 	dedupOwners(m, opts)
 	objectmeta.Identify(m, c.timestamp())
+	if c.noGeneration {
+		m.SetGeneration(0)
+	}
 	return nil
 }
 
@@ -107,7 +110,7 @@ func (c *core) finishDraft(ctx context.Context, draft, old *store.Object, opts *
 
 // countGeneration gives a draft the generation of old, or the next one if its spec differs.
 func (c *core) countGeneration(draft, old *store.Object) {
-	if old == nil {
+	if old == nil || c.noGeneration {
 		return
 	}
 	generation := c.meta(old).GetGeneration()

@@ -41,7 +41,7 @@ type form struct {
 	cells        []func(*store.Object) any
 	scale        *scale.Functions // nil if there is none
 
-	unstructured, createOnUpdate, revisionRequired, statusOnly, prunes, canonicalizes, noName, noAge bool
+	unstructured, createOnUpdate, noGeneration, revisionRequired, statusOnly, prunes, canonicalizes, noName, noAge bool
 }
 
 // defaultDraft sets the defaults of a draft that is not of an update. The error is a
@@ -137,7 +137,7 @@ func formOf[T any, P Ptr[T]](cfg *Config[T]) *form {
 		},
 		prune:          func(o *store.Object) []string { return cfg.Prune(valueOf[T](o)) },
 		scale:          cfg.Scale.functions(),
-		createOnUpdate: s.CreateOnUpdate, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil, noName: cfg.NoName, noAge: cfg.NoAge,
+		createOnUpdate: s.CreateOnUpdate, noGeneration: s.NoGeneration, revisionRequired: s.RevisionRequired, statusOnly: s.StatusOnly, prunes: cfg.Prune != nil, canonicalizes: s.Canonicalize != nil, noName: cfg.NoName, noAge: cfg.NoAge,
 	}
 	for _, c := range cfg.Columns {
 		f.columns = append(f.columns, ColumnInfo{c.Name, c.Type, c.Format, c.Description, c.Priority})

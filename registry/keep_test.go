@@ -77,6 +77,21 @@ func TestKeep_ADryRunMarksNothing(t *testing.T) {
 	require.Empty(t, now.Value.Status.Phase)
 }
 
+func TestGeneration_IsLeftOutIfTheKindHasNone(t *testing.T) {
+	cfg := keeping()
+	cfg.Strategy.NoGeneration = true
+	s := newStore(t, cfg)
+	o := create(t, s, widget("a", 2))
+	require.Zero(t, o.Value.Generation)
+	o, _, err := s.Update(t.Context(), o.Key, grow(1), registry.WriteOptions{})
+	require.NoError(t, err)
+	require.Zero(t, o.Value.Generation)
+	o, _, err = s.Delete(t.Context(), o.Key, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.NotNil(t, o.Value.DeletionTimestamp)
+	require.Zero(t, o.Value.Generation)
+}
+
 // An object lives as long after each change, and an update without one is no change.
 func TestTTL_CountsFromTheLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

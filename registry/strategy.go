@@ -55,6 +55,9 @@ type Strategy[T any] struct {
 	// with Kubernetes' custom resources. Without it such a write changes labels,
 	// annotations, finalizers and owners, too.
 	StatusOnly bool
+	// NoGeneration leaves out metadata.generation, as Kubernetes does for kinds of which no controller observes
+	// a spec, such as ConfigMaps.
+	NoGeneration bool
 	// RevisionRequired refuses bodies of updates without a resourceVersion, except of the
 	// scale: a client that has not read the object would overwrite what others have written.
 	// The function of [Store.Update] has the object, and needs none.

@@ -41,7 +41,9 @@ func GracePeriod(m metav1.Object, asked *int64, rule func(asked *int64) (seconds
 func Mark(m metav1.Object, seconds int64, now metav1.Time) {
 	at := metav1.NewTime(now.Add(graceDuration(seconds)))
 	if end := m.GetDeletionTimestamp(); end == nil {
-		m.SetGeneration(m.GetGeneration() + 1)
+		if n := m.GetGeneration(); n > 0 { // else the kind has none
+			m.SetGeneration(n + 1)
+		}
 	} else {
 		before := m.GetDeletionGracePeriodSeconds()
 		if before == nil || *before <= seconds {

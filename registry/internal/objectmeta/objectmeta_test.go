@@ -172,6 +172,7 @@ func TestMark_ShortensAPeriodAndNeverExtendsIt(t *testing.T) {
 func TestMark_LongPeriodDoesNotOverflow(t *testing.T) {
 	m := &metav1.ObjectMeta{}
 	objectmeta.Mark(m, math.MaxInt64, now)
+	require.Zero(t, m.Generation, "the kind has none")
 	require.True(t, m.DeletionTimestamp.After(now.Time))
 	require.Equal(t, int64(math.MaxInt64), *m.DeletionGracePeriodSeconds)
 }
