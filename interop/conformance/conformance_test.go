@@ -45,6 +45,7 @@ import (
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/access"
 	"github.com/watchmill/watchmill/serve/apiextensions"
+	"github.com/watchmill/watchmill/serve/corekinds"
 )
 
 func TestConformance(t *testing.T) {
@@ -56,11 +57,15 @@ func TestConformance(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, definitions.Close()) })
 	reviews, err := access.New(access.Config{Authorize: authorize})
 	require.NoError(t, err)
+	kinds, err := corekinds.New(t.Context(), corekinds.Config{OnError: func(err error) { t.Log(err) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, kinds.Close()) })
 	handler, err := serve.New(serve.Config{
-		Resources: append(stores(t), definitions, reviews), Authorize: authorize, Impersonation: true, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Resources: append(stores(t), kinds, definitions, reviews), Authorize: authorize, Impersonation: true, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	require.NoError(t, err)
 	require.NoError(t, definitions.Start(t.Context(), handler))
+	require.NoError(t, kinds.Start(t.Context(), handler))
 	server := httptest.NewServer(handler)
 	t.Cleanup(func() {
 		server.CloseClientConnections()

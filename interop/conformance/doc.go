@@ -5,11 +5,13 @@
 //	        │                                                       ▲
 //	        └── specs, by name                                      └── kinds of k8s.io/api
 //
-// The server has kinds of Kubernetes' API types, with hardly any rules, and those that the specs
-// define. The specs that run are those that need an API server alone. They hold that clients can
+// The server has the kinds of package serve/corekinds, others of Kubernetes' API types, with hardly any rules, and
+// those that the specs define. The specs that run are those that need an API server alone. They hold that clients can
 // write, patch, list in pages, watch, resume and delete, that field owners are kept apart, and that
 // discovery, OpenAPI and tables are as clients expect. [specs] names them, and what keeps others
 // from passing.
+//
+// Random objects of the kinds of serve/corekinds are refused for the same fields as by Kubernetes' own validation.
 //
 // Kubernetes' garbage collector runs against a server, too: it must orphan and delete dependents as clients ask.
 //

@@ -9,6 +9,7 @@ require (
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/serve/access v0.0.0-00010101000000-000000000000
+	github.com/watchmill/watchmill/serve/corekinds v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2
@@ -122,6 +123,7 @@ require (
 	github.com/stretchr/objx v0.5.3 // indirect
 	github.com/tidwall/btree v1.8.2 // indirect
 	github.com/twmb/murmur3 v1.2.2 // indirect
+	github.com/watchmill/watchmill/serve/lease v0.0.0-00010101000000-000000000000 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.0 // indirect
@@ -202,6 +204,8 @@ replace (
 	github.com/watchmill/watchmill => ../..
 	github.com/watchmill/watchmill/registry/crd/cel => ../../registry/crd/cel
 	github.com/watchmill/watchmill/serve/access => ../../serve/access
+	github.com/watchmill/watchmill/serve/corekinds => ../../serve/corekinds
+	github.com/watchmill/watchmill/serve/lease => ../../serve/lease
 )
 
 replace (

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"net/netip"
 	"strconv"
 	"testing"
@@ -9,17 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	apps "k8s.io/api/apps/v1"
 	batch "k8s.io/api/batch/v1"
-	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
-	events "k8s.io/api/events/v1"
 	flowcontrol "k8s.io/api/flowcontrol/v1"
 	networking "k8s.io/api/networking/v1"
 	node "k8s.io/api/node/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	storage "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -40,31 +35,24 @@ var (
 	clusterAndStatus    = scope{cluster: true, status: true}
 )
 
-// stores opens the stores of the kinds that the specs use.
+// stores opens the stores of the kinds that the specs use besides those of package corekinds.
 func stores(t *testing.T) []serve.Provider {
 	const (
-		coordinationGroup = "coordination.k8s.io"
-		flowGroup         = "flowcontrol.apiserver.k8s.io"
-		storageGroup      = "storage.k8s.io"
+		flowGroup    = "flowcontrol.apiserver.k8s.io"
+		storageGroup = "storage.k8s.io"
 	)
 	return []serve.Provider{
-		open(t, "", "ConfigMap", namespaced, rules(registry.Strategy[core.ConfigMap]{Validate: validateConfigMap})),
 		open(t, "", "Endpoints", namespaced, plural[core.Endpoints]("endpoints")),
-		open(t, "", "Event", namespaced, selectable("source", func(e *core.Event) string { return e.Source.Component })),
 		open[core.LimitRange](t, "", "LimitRange", namespaced),
-		open(t, "", "Namespace", clusterAndStatus, rules(registry.Strategy[core.Namespace]{Prepare: prepareNamespace})),
 		open(t, "", "Node", clusterAndStatus, selectable("spec.unschedulable", func(n *core.Node) string { return strconv.FormatBool(n.Spec.Unschedulable) })),
 		open(t, "", "Pod", namespacedAndStatus, column("Ready", func(p *core.Pod) any { return string(p.Status.Phase) })),
 		open[core.PodTemplate](t, "", "PodTemplate", namespaced),
 		open[core.ResourceQuota](t, "", "ResourceQuota", namespacedAndStatus),
-		open[core.Secret](t, "", "Secret", namespaced),
 		open[core.Service](t, "", "Service", namespacedAndStatus),
 		open[core.ServiceAccount](t, "", "ServiceAccount", namespaced),
 		open[apps.Deployment](t, "apps", "Deployment", namespacedAndStatus),
 		open[batch.CronJob](t, "batch", "CronJob", namespacedAndStatus),
-		open[coordination.Lease](t, coordinationGroup, "Lease", namespaced),
 		open[discovery.EndpointSlice](t, "discovery.k8s.io", "EndpointSlice", namespaced),
-		open[events.Event](t, "events.k8s.io", "Event", namespaced),
 		open[flowcontrol.FlowSchema](t, flowGroup, "FlowSchema", clusterAndStatus),
 		open[flowcontrol.PriorityLevelConfiguration](t, flowGroup, "PriorityLevelConfiguration", clusterAndStatus),
 		open[networking.Ingress](t, "networking.k8s.io", "Ingress", namespacedAndStatus),
@@ -121,27 +109,10 @@ func rules[T any](s registry.Strategy[T]) func(*registry.Config[T]) {
 	return func(cfg *registry.Config[T]) { cfg.Strategy = s }
 }
 
-// prepareNamespace makes a new namespace active.
-func prepareNamespace(_ context.Context, ns, old *core.Namespace) {
-	if old == nil {
-		ns.Status.Phase = core.NamespaceActive
-	}
-}
-
 // validateAddress refuses names that are not IP addresses.
 func validateAddress(name string, _ bool) []string {
 	if _, err := netip.ParseAddr(name); err != nil {
 		return []string{err.Error()}
 	}
 	return nil
-}
-
-// validateConfigMap refuses keys that cannot be names of files.
-func validateConfigMap(_ context.Context, m, _ *core.ConfigMap) (wrong field.ErrorList) {
-	for key := range m.Data {
-		for _, problem := range validation.IsConfigMapKey(key) {
-			wrong = append(wrong, field.Invalid(field.NewPath("data").Key(key), key, problem))
-		}
-	}
-	return wrong
 }

@@ -10,15 +10,13 @@ package conformance
 //   - They want answers in protobuf alone. Answers are in JSON, which all clients take beside it.
 //   - "should support continue listing from the last key" waits until storage forgets a state, which
 //     here happens after a number of writes and not after a time.
-//   - They need subresources that are not served, such as approval and finalize.
+//   - They need subresources that are not served, such as approval.
+//   - "Namespaces should ensure that all services are removed" waits for a service account, which a controller makes.
 //   - "should support SelfSubjectReview API operations" passes, but ends at once where there is no
 //     v1alpha1.
-//   - "should manage the lifecycle of an event": it compares events but for their generation,
-//     which kinds without a spec do not have in Kubernetes, and all kinds have here.
 //   - "verify PriorityClass endpoints": it waits a minute for nodes, and its kind has a rule of its
 //     own.
 //   - "watch on custom resource definition objects" passes, and waits for a minute.
-//   - "Events API should ensure that an event can be fetched": both kinds Event are one there.
 var specs = []string{
 	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] server supports sending resources in Table format [Beta]",
 	"[sig-api-machinery] API Streaming (aka. WatchList) [FeatureGate:WatchList] should NOT be requested by client-go's List method when WatchListClient is enabled [Beta]",
@@ -68,8 +66,10 @@ var specs = []string{
 	"[sig-api-machinery] FieldValidation should detect unknown metadata fields in both the root and embedded object of a CR [Conformance]",
 	"[sig-api-machinery] FieldValidation should detect unknown metadata fields of a typed object [Conformance]",
 	"[sig-api-machinery] Generated clientset should create v1 cronJobs, delete cronJobs, watch cronJobs",
+	"[sig-api-machinery] Namespaces should apply a finalizer to a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should apply an update to a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] Namespaces should apply changes to a namespace status [Conformance] [Serial]",
+	"[sig-api-machinery] Namespaces should delete fast enough (90 percent of 100 namespaces in 150 seconds) [Serial]",
 	"[sig-api-machinery] Namespaces should patch a Namespace [Conformance] [Serial]",
 	"[sig-api-machinery] OpenAPIV3 should publish OpenAPI V3 for CustomResourceDefinition",
 	"[sig-api-machinery] OpenAPIV3 should round trip OpenAPI V3 for all built-in group versions",
@@ -103,7 +103,9 @@ var specs = []string{
 	"[sig-auth] ServiceAccounts should update a ServiceAccount [Conformance]",
 	"[sig-auth] SubjectReview should support SubjectReview API operations [Conformance]",
 	"[sig-instrumentation] Events API should delete a collection of events [Conformance]",
+	"[sig-instrumentation] Events API should ensure that an event can be fetched, patched, deleted, and listed [Conformance]",
 	"[sig-instrumentation] Events should delete a collection of events [Conformance]",
+	"[sig-instrumentation] Events should manage the lifecycle of an event [Conformance]",
 	"[sig-network] EndpointSlice should support creating EndpointSlice API operations [Conformance]",
 	"[sig-network] Endpoints should test the lifecycle of an Endpoint [Conformance]",
 	"[sig-network] Ingress API should support creating Ingress API operations [Conformance]",
@@ -119,11 +121,14 @@ var specs = []string{
 	"[sig-node] PodTemplates should replace a pod template [Conformance]",
 	"[sig-node] PodTemplates should run the lifecycle of PodTemplates [Conformance]",
 	"[sig-node] RuntimeClass should support RuntimeClasses API operations [Conformance]",
+	"[sig-node] Secrets should fail to create secret due to empty secret key [Conformance]",
 	"[sig-node] Secrets should patch a secret [Conformance]",
 	"[sig-scheduling] LimitRange should list, patch and delete a LimitRange by collection [Conformance]",
 	"[sig-storage] CSIInlineVolumes should run through the lifecycle of a CSIDriver [Conformance]",
 	"[sig-storage] CSINodes CSI Conformance should run through the lifecycle of a csinode [Conformance]",
 	"[sig-storage] CSIStorageCapacity should support CSIStorageCapacities API operations [Conformance]",
+	"[sig-storage] ConfigMap should be immutable if `immutable` field is set [Conformance]",
+	"[sig-storage] Secrets should be immutable if `immutable` field is set [Conformance]",
 	"[sig-storage] StorageClasses CSI Conformance should run through the lifecycle of a StorageClass [Conformance]",
 	"[sig-storage] VolumeAttachment Conformance should apply changes to a volumeattachment status [Conformance]",
 	"[sig-storage] VolumeAttachment Conformance should run through the lifecycle of a VolumeAttachment [Conformance]",

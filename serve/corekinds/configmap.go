@@ -26,7 +26,7 @@ func ConfigMap() registry.Config[core.ConfigMap] {
 		Columns: []registry.Column[core.ConfigMap]{{
 			Name: "Data", Type: "string", Description: "How many keys it has.", Value: func(m *core.ConfigMap) any { return len(m.Data) + len(m.BinaryData) },
 		}},
-		Strategy: registry.Strategy[core.ConfigMap]{Validate: validateConfigMap},
+		Strategy: registry.Strategy[core.ConfigMap]{NoGeneration: true, Validate: validateConfigMap},
 		Decoders: protobuf.Decoders[core.ConfigMap]("ConfigMap"), StrategicMerge: strategic.New, Apply: apply.New,
 	}
 }

@@ -47,7 +47,7 @@
 // A namespace need not exist, unlike in Kubernetes: objects may be created in any. So a server of before keeps
 // its objects, and those that are in a namespace without a Namespace stay where they are.
 //
-// There is no subresource finalize: what takes finalizers out of a namespace's spec is its controller.
+// Other finalizers in the spec of a namespace keep it, too. Clients take theirs out by the subresource finalize.
 //
 // # Several servers
 //

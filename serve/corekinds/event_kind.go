@@ -44,7 +44,7 @@ func eventConfig(of schema.GroupVersion, form eventForm) registry.Config[event] 
 		Fields: maps.Clone(form.fields), Decoders: form.decoders, Apply: apply.New,
 		StrategicMerge: func(any) (registry.Merge, error) { return strategic.New(form.like) },
 		Strategy: registry.Strategy[event]{
-			ValidateName: func(string, bool) []string { return nil }, Validate: form.rules.validate, CreateOnUpdate: true,
+			ValidateName: func(string, bool) []string { return nil }, Validate: form.rules.validate, CreateOnUpdate: true, NoGeneration: true,
 		},
 	}
 	for name, value := range form.hidden { // stores of the same objects have the same fields

@@ -28,9 +28,10 @@ type Widget struct {
 
 // cluster is a server of the kinds, and of widgets.
 type cluster struct {
-	t      *testing.T
-	kinds  *corekinds.Kinds
-	server *serve.Server
+	t       *testing.T
+	kinds   *corekinds.Kinds
+	widgets *registry.Store[Widget]
+	server  *serve.Server
 }
 
 // newCluster returns a cluster of these settings, and of widgets with these admitters. It is closed at the end.
@@ -50,7 +51,7 @@ func newCluster(t *testing.T, cfg corekinds.Config, admit ...registry.Admitter) 
 	server, err := serve.New(serve.Config{Resources: []serve.Provider{kinds, widgets}, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	require.NoError(t, kinds.Start(t.Context(), server))
-	return &cluster{t, kinds, server}
+	return &cluster{t, kinds, widgets, server}
 }
 
 // do sends a request; headers are pairs of name and value.

@@ -129,7 +129,7 @@ func (k *Kinds) Resources() (all []registry.Resource) {
 	for _, s := range k.stores {
 		resources := s.Resources()
 		if s == opened(k.namespaces) {
-			resources[0] = withoutCollection(resources[0])
+			resources = namespaceResources(resources)
 		}
 		all = append(all, resources...)
 	}

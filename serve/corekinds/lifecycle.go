@@ -102,25 +102,28 @@ func (k *Kinds) empty(ctx context.Context, name string) (left []string, err erro
 			continue
 		}
 		seen[kind] = true // its other versions have the same objects
-		if _, err := r.DeleteCollection(ctx, engine.ListOptions{Prefix: name}, registry.DeleteOptions{}); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
-			continue
-		}
-		page, err := r.List(ctx, engine.ListOptions{Prefix: name, Limit: 1})
-		switch {
+		switch some, err := emptyOf(ctx, r, name); {
+		case some || errors.Is(err, engine.ErrEngineClosed): // the kind may be gone, or be replaced
+			left = append(left, kind.String())
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
-		case page.Len() > 0:
-			left = append(left, kind.String())
 		}
 	}
 	return left, errors.Join(errs...)
 }
 
+// emptyOf deletes the objects of a kind in a namespace, and reports whether some are left.
+func emptyOf(ctx context.Context, r registry.Resource, name string) (some bool, err error) {
+	if _, err := r.DeleteCollection(ctx, engine.ListOptions{Prefix: name}, registry.DeleteOptions{}); err != nil {
+		return false, err
+	}
+	page, err := r.List(ctx, engine.ListOptions{Prefix: name, Limit: 1})
+	return err == nil && page.Len() > 0, err
+}
+
 // release lets a namespace go.
 func (k *Kinds) release(ctx context.Context, o *engine.Object[core.Namespace]) error {
-	ctx = context.WithValue(ctx, finalizing{}, true)
-	_, _, err := k.namespaces.Update(ctx, o.Key, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
+	_, _, err := k.namespaces.Update(inFinalizing(ctx), o.Key, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
 		n := old.Value
 		n.Spec.Finalizers = slices.DeleteFunc(slices.Clone(n.Spec.Finalizers), func(f core.FinalizerName) bool { return f == core.FinalizerKubernetes })
 		return n, nil

@@ -31,6 +31,7 @@ func namespaceConfig() registry.Config[core.Namespace] {
 		}},
 		Fields: map[string]func(*core.Namespace) string{"status.phase": func(n *core.Namespace) string { return string(n.Status.Phase) }},
 		Strategy: registry.Strategy[core.Namespace]{
+			NoGeneration: true,
 			ValidateName: validation.ValidateNamespaceName, Default: labelNamespace, Canonicalize: labelNamespace,
 			Prepare: prepareNamespace, Validate: validateNamespaceSpec,
 			Keep:      func(n *core.Namespace) bool { return len(n.Spec.Finalizers) > 0 },
@@ -39,22 +40,6 @@ func namespaceConfig() registry.Config[core.Namespace] {
 		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New,
 	}
 }
-
-// withoutCollection returns a resource whose objects clients must not delete as a collection: Kubernetes' namespaces
-// are deleted one by one.
-func withoutCollection(r registry.Resource) registry.Resource {
-	info := *r.Info()
-	info.Verbs = slices.DeleteFunc(slices.Clone(info.Verbs), func(verb string) bool { return verb == "deletecollection" })
-	return &described{r, &info}
-}
-
-// described is a resource with another description.
-type described struct {
-	registry.Resource
-	info *registry.Info
-}
-
-func (d *described) Info() *registry.Info { return d.info }
 
 // labelNamespace gives a namespace its name as a label, by which selectors find it. One whose name is yet to be
 // generated gets it later.
@@ -70,7 +55,7 @@ func labelNamespace(n *core.Namespace) {
 	n.Labels = labels
 }
 
-// prepareNamespace makes a new namespace active, and leaves the finalizers in the spec to its controller.
+// prepareNamespace makes a new namespace active, and leaves the finalizers in the spec to those that finalize it.
 func prepareNamespace(ctx context.Context, n, old *core.Namespace) {
 	switch {
 	case old == nil:
@@ -103,8 +88,3 @@ func validateNamespaceSpec(_ context.Context, n, _ *core.Namespace) (wrong field
 
 // plainFinalizers are the finalizers that need no domain.
 var plainFinalizers = []core.FinalizerName{core.FinalizerKubernetes, metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
-
-// finalizing is the key of a context in which the controller lets a namespace go.
-type finalizing struct{}
-
-func isFinalizing(ctx context.Context) bool { return ctx.Value(finalizing{}) != nil }

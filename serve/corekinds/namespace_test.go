@@ -158,6 +158,21 @@ func TestNamespace_RefusalsAreTriedAgain(t *testing.T) {
 	})
 }
 
+// A kind that is going, or is replaced, is no failure: it is looked at again.
+func TestNamespace_KindsMayGoMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{})
+		c.fill()
+		require.NoError(t, c.widgets.Close())
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Minute)
+		c.must(200, "GET", inShop, "")
+		c.server.Remove(c.widgets)
+		time.Sleep(4 * time.Second)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
 // Finalizers of others, in either place, keep a namespace that is empty.
 func TestNamespace_OtherFinalizersKeepIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -169,6 +184,29 @@ func TestNamespace_OtherFinalizersKeepIt(t *testing.T) {
 		require.Nil(t, at(now, "spec.finalizers"))
 		c.must(200, "PATCH", inShop, `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
 		c.must(404, "GET", inShop, "")
+	})
+}
+
+// Clients have finalizers in the spec, too, and take them out, or that of a namespace that is stuck.
+func TestNamespace_ClientsFinalize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{})
+		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"},"spec":{"finalizers":["example.com/x"]}}`)
+		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"kept","finalizers":["example.com/x"]}}`)
+		now := c.must(200, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"},"spec":{"finalizers":["kubernetes","example.com/x","example.com/y"]},"status":{"phase":"Terminating"}}`)
+		require.Equal(t, []any{"kubernetes", "example.com/x", "example.com/y"}, at(now, "spec.finalizers"))
+		require.Equal(t, "Active", at(now, "status.phase"))
+		c.must(422, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"},"spec":{"finalizers":["mine"]}}`)
+		c.must(405, "GET", inShop+"/finalize", "")
+		c.must(404, "PUT", namespaces+"/none/finalize", `{"metadata":{"name":"none"}}`)
+
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Minute)
+		c.must(200, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"},"spec":{"finalizers":["example.com/y"]}}`)
+		c.must(200, "GET", inShop, "")
+		c.must(200, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"}}`)
+		c.must(404, "GET", inShop, "")
+		require.Equal(t, []string{"kept"}, c.items(shopsOwn), "it was let go without it")
 	})
 }
 

@@ -45,7 +45,7 @@ func newReplica(t *testing.T, origin *cluster) *cluster {
 	}
 	server, err := serve.New(all)
 	require.NoError(t, err)
-	return &cluster{t, nil, server}
+	return &cluster{t, nil, nil, server}
 }
 
 // A replica shows and takes the kinds as their origin does.

@@ -27,7 +27,7 @@ func Secret() registry.Config[core.Secret] {
 			{Name: "Data", Type: "string", Description: "How many keys it has.", Value: func(s *core.Secret) any { return len(s.Data) }},
 		},
 		Fields:   map[string]func(*core.Secret) string{"type": func(s *core.Secret) string { return string(s.Type) }},
-		Strategy: registry.Strategy[core.Secret]{Default: defaultSecret, Validate: validateSecret, Warn: warnOfSecret},
+		Strategy: registry.Strategy[core.Secret]{NoGeneration: true, Default: defaultSecret, Validate: validateSecret, Warn: warnOfSecret},
 		Decoders: protobuf.Decoders[core.Secret]("Secret"), StrategicMerge: strategic.New, Apply: apply.New,
 	}
 }

@@ -34,7 +34,7 @@ func Config() registry.Config[Lease] {
 	return registry.Config[Lease]{
 		Kind:     registry.Kind{Group: coordination.GroupName, Version: "v1", Kind: "Lease"},
 		Columns:  []registry.Column[Lease]{{Name: "Holder", Type: "string", Description: "What holds the lease.", Value: holder}},
-		Strategy: registry.Strategy[Lease]{Prepare: prepare, Validate: validate, CreateOnUpdate: true, RevisionRequired: true},
+		Strategy: registry.Strategy[Lease]{Prepare: prepare, Validate: validate, CreateOnUpdate: true, RevisionRequired: true, NoGeneration: true},
 		Decoders: protobuf.Decoders[Lease]("Lease"), StrategicMerge: strategic.New,
 	}
 }
