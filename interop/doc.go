@@ -35,6 +35,8 @@
 //   - TestControllerRuntime_ReconcilesConfigMaps, TestKubectl_KnowsConfigMaps: a manager works on
 //     Kubernetes' own kinds, in protobuf, and records events; kubectl makes, applies and patches
 //     them as it does there.
+//   - TestCoreKinds: typed and dynamic clients, recorders of events, a manager with leader election, and kubectl find
+//     ConfigMaps, Secrets, Events, Leases and Namespaces of package serve/corekinds as in a cluster.
 //   - TestKubectl_TellsUsersWhatTheyMayDo, TestControllerRuntime_AsksWhichUsersMayReadMetrics: kubectl auth,
 //     and a manager that protects its metrics, ask the server about users.
 //   - TestKubectl_ActsAsAnother: with kubectl --as a request has the rights of the other user alone, if its
@@ -48,6 +50,7 @@
 //   - apiextensions, a module: the same requests to Kubernetes' own server of custom resources
 //     and to one of this module, with the answers compared.
 //   - controllerruntime, a module: controller-runtime's own tests of its client, builders and sources.
+//   - helm, a module: Helm installs, upgrades, rolls back and uninstalls a chart.
 //   - conformance, a module: Kubernetes' own end-to-end tests, of what an API server does alone.
 //   - TestTLS: the dynamic client, informers and kubectl talk to a process over TLS, with
 //     tokens and with certificates, and strangers are refused as they expect.
