@@ -213,13 +213,14 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrConfig)
 	require.ErrorContains(t, err, "EventTTL is -1s")
 	broken := errors.New("no disk")
-	_, err = corekinds.New(t.Context(), corekinds.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
+	none, err := corekinds.New(t.Context(), corekinds.Config{Storage: func(_ context.Context, name string, schema store.Schema) (backend.Backend, error) {
 		if name == "events" {
 			return nil, broken
 		}
 		return memoryOf(schema)
 	}})
 	require.ErrorIs(t, err, broken)
+	require.Nil(t, none)
 	kinds, err := corekinds.New(t.Context(), corekinds.Config{})
 	require.NoError(t, err)
 	require.ErrorIs(t, kinds.Start(t.Context(), nil), engine.ErrConfig)

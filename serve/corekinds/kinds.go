@@ -62,7 +62,10 @@ func New(ctx context.Context, cfg Config) (_ *Kinds, err error) {
 	if k.cfg.Host, k.ownHost, err = ownhost.Of(cfg.Host); err != nil {
 		return nil, err
 	}
-	return k, k.open(ctx)
+	if err := k.open(ctx); err != nil {
+		return nil, err
+	}
+	return k, nil
 }
 
 // open opens the stores.

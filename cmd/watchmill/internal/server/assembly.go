@@ -65,7 +65,10 @@ func (o *Options) assemble(ctx context.Context, kinds []kind, cfg serve.Config) 
 	if a.server, err = serve.New(cfg); err != nil {
 		return a, err
 	}
-	if err := errors.Join(a.definitions.start(ctx, a.server), a.core.start(ctx, a.server)); err != nil {
+	if err := a.definitions.start(ctx, a.server); err != nil {
+		return a, err
+	}
+	if err := a.core.start(ctx, a.server); err != nil { // what a namespace has may be of all kinds
 		return a, err
 	}
 	if a.following, err = a.data.follow(a.server); err != nil {
