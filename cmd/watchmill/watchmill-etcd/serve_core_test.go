@@ -57,6 +57,8 @@ func TestServe_CoreKindsBesideOthers(t *testing.T) {
 		must(t, 201, "POST", url+namespacesPath, `{"metadata":{"name":"shop"}}`)
 		must(t, 201, "POST", url+secretsPath, `{"metadata":{"name":"a"},"stringData":{"x":"y"}}`)
 		must(t, 201, "POST", url+inShop, `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+		must(t, 201, "POST", url+"/api/v1/namespaces/shop/events", `{"metadata":{"name":"a"},"involvedObject":{"namespace":"shop"}}`) // which expires
+		must(t, 200, "GET", url+"/apis/events.k8s.io/v1/namespaces/shop/events/a", "")
 		must(t, 201, "POST", url+"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", gears)
 		eventually(t, 201, "POST", url+gearsPath, `{"metadata":{"name":"a","finalizers":["example.com/x"]}}`)
 
@@ -75,6 +77,25 @@ func TestServe_CoreKindsBesideOthers(t *testing.T) {
 		eventually(t, 404, "GET", url+namespacesPath+"/shop", "")
 		stop()
 	}
+}
+
+// Of servers that share storage any deletes what a namespace has.
+func TestServe_TwoServersDeleteANamespace(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	flags := server.Flags{CRD: []string{manifests}, CoreKinds: true, Data: "etcd:" + etcdtest.Start(t, nil).Endpoint + "/shop"}
+	one, stopOne := servingWith(t, flags)
+	two, stopTwo := servingWith(t, flags)
+	must(t, 201, "POST", one+namespacesPath, `{"metadata":{"name":"shop"}}`)
+	must(t, 201, "POST", two+secretsPath, `{"metadata":{"name":"a"}}`)
+	must(t, 201, "POST", one+inShop, `{"metadata":{"name":"a"},"spec":{"size":3}}`)
+	must(t, 200, "DELETE", two+namespacesPath+"/shop", "")
+	for _, url := range []string{one, two} {
+		eventually(t, 404, "GET", url+namespacesPath+"/shop", "")
+		must(t, 404, "GET", url+secretsPath+"/a", "")
+		must(t, 404, "GET", url+inShop+"/a", "")
+	}
+	stopOne()
+	stopTwo()
 }
 
 // A file is served with the kinds and without them: what it has of them stays.
