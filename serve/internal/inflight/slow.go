@@ -61,7 +61,7 @@ func (s *slow) remove(r Request) {
 
 // slowest returns the request that gives way to another one: of those that are not spared the one that has
 // been there longest, of the user that has most requests there, or of to's user if several have as many; nil if
-// none does. One of to's own user gives way only after that time.
+// none does. One of to's own user gives way only after that time, and none of another user that has no more than to's.
 func (s *slow) slowest(to Request, after time.Duration) (slowest Request) {
 	most, found, mine := 0, 0, s.users.byUser[to.User()]
 	for _, n := range s.users.byUser {
@@ -78,7 +78,10 @@ func (s *slow) slowest(to Request, after time.Duration) (slowest Request) {
 			slowest, found = r, n
 		}
 	}
-	if slowest != nil && mine+1 >= found && time.Since(s.stays[slowest].began) < after {
+	switch {
+	case slowest == nil,
+		mine >= found && slowest.User() != to.User(),
+		mine+1 >= found && time.Since(s.stays[slowest].began) < after:
 		return nil
 	}
 	return slowest

@@ -261,6 +261,22 @@ func TestDepart_OfAUserWithFewerForAnswersToWrites(t *testing.T) {
 	})
 }
 
+// A user whose answers are all to writes that have just been done does not cut off those of another one that has fewer.
+func TestDepart_OfTheUserWithTheMostLeavesThoseOfOthersAlone(t *testing.T) {
+	inBubble(t, inflight.Limits{Reads: 3, ReadsPerUser: 3, Writes: 9, WritesPerUser: 9}, func(t *testing.T, l *inflight.Limiter) {
+		other := entered(t, l, inflight.Write, "b")
+		l.Depart(other[0])
+		time.Sleep(time.Second)
+		many := entered(t, l, inflight.Write, "a", "a", "a")
+		for _, w := range many {
+			l.Depart(w)
+		}
+		require.Equal(t, inflight.Counts{Writes: 1, Departures: 3}, l.Counts(), "the third keeps its place")
+		require.False(t, other[0].cutOff)
+		leave(t, l, append(other, many...)...)
+	})
+}
+
 // unadmitted has answers to requests of users be sent that were not admitted.
 func unadmitted(l *inflight.Limiter, users ...string) (all []*request) {
 	for _, user := range users {
