@@ -38,9 +38,9 @@
 // as that of another version, or of a time before it had a default. The cache converts them
 // once, for all readers.
 //
-// A deletion only marks an object that has finalizers. The update that removes the last
-// of them deletes it. With Config.GarbageCollection the deletion may add one, for which a
-// garbage collector orphans or deletes what the object owns.
+// A deletion only marks an object that has finalizers, or that [Strategy].Keep keeps. The
+// update after which nothing keeps it deletes it. With Config.GarbageCollection the deletion
+// may add a finalizer, for which a garbage collector orphans or deletes what the object owns.
 //
 // # Concurrency
 //

@@ -199,8 +199,8 @@ func (s *Store[T]) update(ctx context.Context, key, subresource string, change f
 	return store.As[engine.Object[T]](o), created, err
 }
 
-// Delete deletes the object under key, or marks it if it has finalizers or a grace
-// period; gone reports which. It returns the object as marked, or its last state.
+// Delete deletes the object under key, or marks it if finalizers, a grace period or
+// [Strategy].Keep keep it; gone reports which. It returns the object as marked, or its last state.
 //
 // Errors: [engine.ErrNotFound], [engine.ErrConflict], [*BadRequestError],
 // [*AdmissionError], [engine.ErrEngineClosed], ctx's cause, or that of storage.

@@ -46,7 +46,7 @@ var (
 	ErrSlowHandler = errors.New("handler is slow")
 )
 
-// The errors of indexes, which are those of package store.
+// The errors of indexes, which are those of packages store and store/cache.
 var (
 	// ErrUnknownIndex: there is no index of that name.
 	ErrUnknownIndex = store.ErrUnknownIndex

@@ -1,5 +1,5 @@
-// Package ownhost makes the host of an informer, an object cache, a controller or a server's
-// definitions that are given none, and closes it with them.
+// Package ownhost makes the host of an informer, an object cache, a controller, or a server's
+// definitions or kinds that are given none, and closes it with them.
 package ownhost
 
 import (
