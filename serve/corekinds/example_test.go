@@ -101,7 +101,7 @@ func ExampleKinds_Admit() {
 	}
 	_, err = widgets.Create(ctx, Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}, registry.WriteOptions{})
 	fmt.Println(err)
-	// Output: unable to create new content in namespace shop because it is being terminated
+	// Output: widgets.example.com "a" is forbidden: unable to create new content in namespace shop because it is being terminated
 }
 
 // A replica that learns the kinds of its origin by discovery shows their columns as the origin does.

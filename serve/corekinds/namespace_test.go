@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -88,8 +89,10 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		require.Equal(t, "Terminating", at(marked, "status.phase"))
 		require.NotEmpty(t, at(marked, "metadata.deletionTimestamp"))
 		synctest.Wait()
-		told := c.must(403, "POST", inShop+"/configmaps", `{"metadata":{"name":"b"}}`)["message"]
-		require.Equal(t, `configmaps "b" is forbidden: unable to create new content in namespace shop because it is being terminated`, told)
+		told := c.must(403, "POST", inShop+"/configmaps", `{"metadata":{"name":"b"}}`)
+		require.Equal(t, `configmaps "b" is forbidden: unable to create new content in namespace shop because it is being terminated`, told["message"])
+		cause := map[string]any{"reason": "NamespaceTerminating", "message": "namespace shop is being terminated", "field": "metadata.namespace"}
+		require.Equal(t, []any{cause}, at(told, "details.causes"), "by which controllers know that they are to give up")
 		c.must(403, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
 		c.must(404, "GET", shopsOwn+"/a", "")
 		c.must(200, "GET", inShop, "")
@@ -103,6 +106,35 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		require.Equal(t, []string{"a"}, c.items("/apis/example.com/v1/widgets"), "that of another namespace")
 		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
 		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
+	})
+}
+
+// unreachable is storage that cannot be asked.
+type unreachable struct{ backend.Backend }
+
+func (unreachable) Get(context.Context, string) (*store.Object, error) {
+	return nil, backend.ErrUnavailable
+}
+
+func (unreachable) List(context.Context, backend.ListOptions) (*backend.List, error) {
+	return nil, backend.ErrUnavailable
+}
+
+// That the namespaces cannot be read is no refusal, after which clients would give up.
+func TestAdmit_NeedsTheNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kinds, err := corekinds.New(t.Context(), corekinds.Config{Storage: func(_ context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+			objects, err := memoryOf(schema)
+			if kind == "namespaces" {
+				return unreachable{objects}, err
+			}
+			return objects, err
+		}})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, kinds.Close()) }()
+		_, err = kinds.ConfigMaps().Create(t.Context(), core.ConfigMap{ObjectMeta: named("shop", "a")}, registryWrite)
+		require.True(t, apierrors.IsServiceUnavailable(err), err)
+		require.ErrorContains(t, err, "the namespaces cannot be read: storage is unavailable")
 	})
 }
 
