@@ -3,14 +3,12 @@ package corekinds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
@@ -72,11 +70,14 @@ func (k *Kinds) start(server *serve.Server) (err error) {
 }
 
 // reconcile deletes the objects of a namespace that is being deleted, and then lets it go.
-func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[core.Namespace]) (controller.Result, error) {
+func (k *Kinds) reconcile(ctx context.Context, _ string, o *engine.Object[core.Namespace]) (controller.Result, error) {
 	if o == nil || o.Value.DeletionTimestamp == nil || !slices.Contains(o.Value.Spec.Finalizers, core.FinalizerKubernetes) {
 		return controller.Result{}, nil
 	}
-	left, failed := k.empty(ctx, name)
+	left, failed := k.empty(ctx, o)
+	if errors.Is(failed, errLetGo) {
+		return controller.Result{}, nil
+	}
 	if err := k.report(ctx, o, left, failed); err != nil || failed != nil {
 		return controller.Result{}, errors.Join(failed, err)
 	}
@@ -88,37 +89,6 @@ func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[cor
 		return controller.Result{RequeueAfter: min(wait, staysFor)}, nil
 	}
 	return controller.Result{}, k.release(ctx, o)
-}
-
-// empty deletes the objects of all kinds in a namespace, and returns those kinds of which some are left. The error
-// joins those of the kinds whose objects cannot be deleted.
-func (k *Kinds) empty(ctx context.Context, name string) (left []string, err error) {
-	var errs []error
-	seen := map[schema.GroupResource]bool{}
-	for _, r := range k.server.Resources() {
-		info := r.Info()
-		kind := info.Kind.GroupResource()
-		if info.Kind.ClusterScoped || seen[kind] || !slices.Contains(info.Verbs, "deletecollection") {
-			continue
-		}
-		seen[kind] = true // its other versions have the same objects
-		switch some, err := emptyOf(ctx, r, name); {
-		case some || errors.Is(err, engine.ErrEngineClosed): // the kind may be gone, or be replaced
-			left = append(left, kind.String())
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
-		}
-	}
-	return left, errors.Join(errs...)
-}
-
-// emptyOf deletes the objects of a kind in a namespace, and reports whether some are left.
-func emptyOf(ctx context.Context, r registry.Resource, name string) (some bool, err error) {
-	if _, err := r.DeleteCollection(ctx, engine.ListOptions{Prefix: name}, registry.DeleteOptions{}); err != nil {
-		return false, err
-	}
-	page, err := r.List(ctx, engine.ListOptions{Prefix: name, Limit: 1})
-	return err == nil && page.Len() > 0, err
 }
 
 // release lets a namespace go.
@@ -189,7 +159,7 @@ func setCondition(all *[]core.NamespaceCondition, c core.NamespaceCondition, at 
 	return before.Status != c.Status || before.Reason != c.Reason || before.Message != c.Message
 }
 
-// orGone returns the error of a write, nil if the namespace is gone or is another one by now.
+// orGone returns the error of a write, nil if the object is gone or is another one by now.
 func orGone(err error) error {
 	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {
 		return nil

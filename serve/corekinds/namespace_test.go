@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -106,6 +107,61 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		require.Equal(t, []string{"a"}, c.items("/apis/example.com/v1/widgets"), "that of another namespace")
 		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
 		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
+	})
+}
+
+// What an object owns goes with the namespace as well, so that none waits for the garbage collector.
+func TestNamespace_WaitsForNoGarbageCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, corekinds.Config{GarbageCollection: true})
+		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+		c.must(201, "POST", inShop+"/configmaps", `{"metadata":{"name":"a"}}`)
+		c.must(200, "DELETE", inShop+"/configmaps/a?propagationPolicy=Foreground", "")
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(4 * time.Second)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
+// hooked is storage that calls a function before an object is deleted.
+type hooked struct {
+	backend.Backend
+	before func()
+}
+
+func (h *hooked) Remove(ctx context.Context, prev *store.Object) (*store.Object, error) {
+	h.before()
+	return h.Backend.Remove(ctx, prev)
+}
+
+// A namespace that is let go while it is emptied, as another server may do it, takes nothing with it of the next one
+// of its name.
+func TestNamespace_TakesNothingOfTheNextOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c *cluster
+		var once sync.Once
+		next := func() {
+			c.do("PUT", inShop+"/finalize", `{"metadata":{"name":"shop"}}`)
+			c.do("POST", namespaces, `{"metadata":{"name":"shop"}}`)
+			for range 1000 {
+				if c.do("POST", shopsOwn, `{"metadata":{"name":"new"}}`).Code == 201 {
+					break
+				}
+				time.Sleep(time.Millisecond) // the admitter reads the cache
+			}
+		}
+		c = newCluster(t, corekinds.Config{Storage: func(_ context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+			objects, err := memoryOf(schema)
+			if kind == "configmaps" {
+				return &hooked{objects, func() { once.Do(next) }}, err
+			}
+			return objects, err
+		}})
+		c.fill()
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(4 * time.Second)
+		require.Equal(t, "Active", at(c.must(200, "GET", inShop, ""), "status.phase"))
+		require.Contains(t, c.items(shopsOwn), "new")
 	})
 }
 
