@@ -38,6 +38,8 @@ type Kinds struct {
 	closed     bool
 	controller *controller.Controller[core.Namespace] // nil before Start
 	server     *serve.Server                          // set by Start
+
+	marks sync.Map // of mark, by namespace: those that are being deleted
 }
 
 // opened is a store of any type.

@@ -9,6 +9,7 @@ import (
 
 	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
@@ -18,8 +19,8 @@ import (
 )
 
 const (
-	// staysFor is how long a namespace stays at least: writes that were admitted before it was marked have been
-	// stored by then, and other servers know of the mark.
+	// staysFor is how long a namespace stays at least, once its controller knows of its mark: writes that were admitted
+	// before have been stored by then, and other servers know of the mark, too.
 	staysFor = 2 * time.Second
 	// lookAgainAfter is how long the controller waits before it looks again for objects that finalizers keep.
 	lookAgainAfter = time.Second
@@ -35,13 +36,10 @@ const (
 // apiextensions, before: what a namespace has of kinds that are not served stays.
 //
 // Errors: [ErrStarted], [engine.ErrEngineClosed] after Close, an [*engine.ConfigError] if server is nil, and as
-// for [registry.Store.Create].
+// for [registry.Store.Create], after which Start may be called again.
 func (k *Kinds) Start(ctx context.Context, server *serve.Server) error {
 	if server == nil {
 		return &engine.ConfigError{Field: "server", Problem: "is nil; give the one that serves the kinds"}
-	}
-	if err := k.start(server); err != nil {
-		return err
 	}
 	for _, name := range immortal {
 		_, err := k.namespaces.Create(ctx, core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, registry.WriteOptions{})
@@ -49,10 +47,10 @@ func (k *Kinds) Start(ctx context.Context, server *serve.Server) error {
 			return err
 		}
 	}
-	return nil
+	return k.startController(server)
 }
 
-func (k *Kinds) start(server *serve.Server) (err error) {
+func (k *Kinds) startController(server *serve.Server) (err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -70,10 +68,12 @@ func (k *Kinds) start(server *serve.Server) (err error) {
 }
 
 // reconcile deletes the objects of a namespace that is being deleted, and then lets it go.
-func (k *Kinds) reconcile(ctx context.Context, _ string, o *engine.Object[core.Namespace]) (controller.Result, error) {
+func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[core.Namespace]) (controller.Result, error) {
 	if o == nil || o.Value.DeletionTimestamp == nil || !slices.Contains(o.Value.Spec.Finalizers, core.FinalizerKubernetes) {
+		k.marks.Delete(name)
 		return controller.Result{}, nil
 	}
+	until := k.markOf(o).Add(staysFor)
 	left, failed := k.empty(ctx, o)
 	if errors.Is(failed, errLetGo) {
 		return controller.Result{}, nil
@@ -81,14 +81,32 @@ func (k *Kinds) reconcile(ctx context.Context, _ string, o *engine.Object[core.N
 	if err := k.report(ctx, o, left, failed); err != nil || failed != nil {
 		return controller.Result{}, errors.Join(failed, err)
 	}
-	wait := staysFor - k.cfg.Host.Clock().Now().Sub(o.Value.DeletionTimestamp.Time)
+	wait := until.Sub(k.cfg.Host.Clock().Now())
 	switch {
 	case len(left) > 0:
 		return controller.Result{RequeueAfter: lookAgainAfter}, nil
 	case wait > 0:
-		return controller.Result{RequeueAfter: min(wait, staysFor)}, nil
+		return controller.Result{RequeueAfter: wait}, nil
 	}
 	return controller.Result{}, k.release(ctx, o)
+}
+
+// mark is of when the controller has learned that the namespace with that uid is being deleted.
+type mark struct {
+	uid types.UID
+	at  time.Time
+}
+
+// markOf returns when the controller has learned that a namespace is being deleted. The time of the deletion in
+// its metadata has whole seconds, of the clock of the server that has marked it.
+func (k *Kinds) markOf(o *engine.Object[core.Namespace]) time.Time {
+	known, _ := k.marks.Load(o.Key)
+	if m, is := known.(mark); is && m.uid == o.Value.UID {
+		return m.at
+	}
+	now := k.cfg.Host.Clock().Now()
+	k.marks.Store(o.Key, mark{o.Value.UID, now})
+	return now
 }
 
 // release lets a namespace go.

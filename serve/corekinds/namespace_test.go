@@ -17,6 +17,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/corekinds"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -107,6 +108,22 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		require.Equal(t, []string{"a"}, c.items("/apis/example.com/v1/widgets"), "that of another namespace")
 		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
 		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
+	})
+}
+
+// A namespace stays for two seconds, though the time of its deletion has whole seconds.
+func TestNamespace_StaysForWritesThatHavePassedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins with a second
+		c := newCluster(t, corekinds.Config{})
+		time.Sleep(900 * time.Millisecond)
+		for range 2 {
+			c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+			c.must(200, "DELETE", inShop, "")
+			time.Sleep(1900 * time.Millisecond)
+			c.must(200, "GET", inShop, "")
+			time.Sleep(1100 * time.Millisecond)
+			c.must(404, "GET", inShop, "")
+		}
 	})
 }
 
@@ -296,6 +313,22 @@ func TestNamespace_ClientsFinalize(t *testing.T) {
 		c.must(404, "GET", inShop, "")
 		require.Equal(t, []string{"kept"}, c.items(shopsOwn), "it was let go without it")
 	})
+}
+
+// A program that could not start the kinds may try it again.
+func TestStart_MayBeTriedAgain(t *testing.T) {
+	kinds, err := corekinds.New(t.Context(), corekinds.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, kinds.Close()) })
+	server, err := serve.New(serve.Config{Resources: []serve.Provider{kinds}})
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, kinds.Start(ended, server), context.Canceled)
+	require.NoError(t, kinds.Start(t.Context(), server))
+	require.ErrorIs(t, kinds.Start(t.Context(), server), corekinds.ErrStarted)
+	require.NoError(t, kinds.Close())
+	require.ErrorIs(t, kinds.Start(t.Context(), server), engine.ErrEngineClosed)
 }
 
 // A deletion that a restart interrupts goes on.
