@@ -35,6 +35,9 @@ type Config[T any] struct {
 	// ReadOnly: the resources of the store have the verbs get, list and watch alone, so that a server
 	// refuses every write of its clients. The program itself writes by the store as always.
 	ReadOnly bool
+	// NoDeleteCollection leaves out the verb deletecollection, so that clients delete the objects one by
+	// one, as they do the namespaces of Kubernetes. The program itself has [Store.DeleteCollection] as always.
+	NoDeleteCollection bool
 	// Columns are those of tables, besides Name and Age.
 	Columns []Column[T]
 	// NoName leaves Name out, for a kind that has it elsewhere among Columns, or nowhere. NoAge leaves Age

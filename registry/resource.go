@@ -152,6 +152,8 @@ func (c *core) verbs(subresource string) []string {
 		return []string{"get", "list", "watch"}
 	case subresource != "":
 		return []string{"get", "patch", "update"}
+	case c.noDeleteCollection:
+		return []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 	}
 	return []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 }

@@ -182,3 +182,15 @@ func requireVersion(t *testing.T, r registry.Resource) {
 	require.NoError(t, err)
 	require.Contains(t, live, `"apiVersion":"example.com/v1"`)
 }
+
+// A server refuses what is no verb of the kind, and the program itself does it.
+func TestResource_ClientsMayHaveToDeleteObjectsOneByOne(t *testing.T) {
+	cfg := config()
+	cfg.NoDeleteCollection = true
+	s := newStore(t, cfg)
+	require.Equal(t, []string{"create", "delete", "get", "list", "patch", "update", "watch"}, s.Resources()[0].Info().Verbs)
+	create(t, s, widget("a", 1))
+	deleted, err := s.DeleteCollection(t.Context(), engine.ListOptions{}, registry.DeleteOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, deleted)
+}

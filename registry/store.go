@@ -43,6 +43,8 @@ type core struct {
 	ttl time.Duration
 	// readOnly: the users of Resources cannot write.
 	readOnly bool
+	// noDeleteCollection: nor can they delete objects together.
+	noDeleteCollection bool
 	// garbageCollected: a garbage collector orphans and deletes what the objects own.
 	garbageCollected bool
 	// deprecated is the warning for clients.
@@ -96,7 +98,7 @@ func New[T any, P Ptr[T]](cfg Config[T]) (*Store[T], error) {
 	storage := storageOf(e, f.schema, converts != nil)
 	c := &core{
 		form: f, admit: slices.Clone(cfg.Admit), schema: cfg.Schema, deprecated: cfg.Deprecated, storageVersion: cfg.storageVersion(),
-		fields: reads.FieldsOf(slices.Collect(maps.Keys(cfg.Fields)), cfg.HiddenFields), readOnly: cfg.ReadOnly, ttl: cfg.TTL, garbageCollected: cfg.GarbageCollection, decoders: maps.Clone(cfg.Decoders),
+		fields: reads.FieldsOf(slices.Collect(maps.Keys(cfg.Fields)), cfg.HiddenFields), readOnly: cfg.ReadOnly, noDeleteCollection: cfg.NoDeleteCollection, ttl: cfg.TTL, garbageCollected: cfg.GarbageCollection, decoders: maps.Clone(cfg.Decoders),
 		engine: reads.Over(storage.Backend(), typedReads[T]{e}, cfg.Engine.NoCache), now: e.Host().Clock().Now,
 		storage: storage, converts: converts, forwarder: forwarder,
 		applier: applier, mergeObject: mergeObject, mergeScale: mergeScale,

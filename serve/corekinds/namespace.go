@@ -37,7 +37,7 @@ func namespaceConfig() registry.Config[core.Namespace] {
 			Keep:      func(n *core.Namespace) bool { return len(n.Spec.Finalizers) > 0 },
 			Terminate: func(n *core.Namespace) { n.Status.Phase = core.NamespaceTerminating },
 		},
-		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New,
+		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New, NoDeleteCollection: true,
 	}
 }
 

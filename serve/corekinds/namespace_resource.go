@@ -2,7 +2,6 @@ package corekinds
 
 import (
 	"context"
-	"slices"
 
 	"github.com/watchmill/watchmill/registry"
 )
@@ -20,26 +19,22 @@ func inFinalizing(ctx context.Context) context.Context {
 
 func isFinalizing(ctx context.Context) bool { return ctx.Value(finalizing{}) != nil }
 
-// namespaceResources returns the resources of namespaces, of which the first two are the objects and their status.
-// As in Kubernetes, clients delete namespaces one by one, and there is a subresource for their finalizers.
+// namespaceResources returns the resources of namespaces, of which the first two are the objects and their status, with
+// the subresource for their finalizers.
 func namespaceResources(of []registry.Resource) []registry.Resource {
 	objects := of[0]
-	single, final := *objects.Info(), *objects.Info()
-	single.Verbs = slices.DeleteFunc(slices.Clone(single.Verbs), func(verb string) bool { return verb == "deletecollection" })
-	final.Subresource, final.Verbs, final.Apply, final.StrategicMerge = finalizeSubresource, []string{"update"}, false, nil
-	return append([]registry.Resource{&described{objects, &single}, &finalize{described{objects, &final}}}, of[1:]...)
+	info := *objects.Info()
+	info.Subresource, info.Verbs, info.Apply, info.StrategicMerge = finalizeSubresource, []string{"update"}, false, nil
+	return append([]registry.Resource{objects, &finalize{objects, &info}}, of[1:]...)
 }
 
-// described is a resource with another description.
-type described struct {
+// finalize is the subresource for the finalizers in the spec of a namespace.
+type finalize struct {
 	registry.Resource
 	info *registry.Info
 }
 
-func (d *described) Info() *registry.Info { return d.info }
-
-// finalize is the subresource for the finalizers in the spec of a namespace.
-type finalize struct{ described }
+func (f *finalize) Info() *registry.Info { return f.info }
 
 func (f *finalize) Update(ctx context.Context, key string, change func(live registry.Item) ([]byte, error), opts registry.WriteOptions) (it registry.Item, created bool, err error) {
 	return f.Resource.Update(inFinalizing(ctx), key, change, opts)

@@ -40,7 +40,7 @@ var replicas = map[schema.GroupVersionKind]registry.Config[object]{
 // untyped returns the configuration of a kind for objects that are maps.
 func untyped[T any](typed registry.Config[T]) registry.Config[object] {
 	cfg := registry.Config[object]{
-		NoName: typed.NoName, NoAge: typed.NoAge, Fields: map[string]func(*object) string{}, Decoders: typed.Decoders,
+		NoDeleteCollection: typed.NoDeleteCollection, NoName: typed.NoName, NoAge: typed.NoAge, Fields: map[string]func(*object) string{}, Decoders: typed.Decoders,
 		StrategicMerge: func(any) (registry.Merge, error) { return typed.StrategicMerge(new(T)) },
 		Strategy:       registry.Strategy[object]{CreateOnUpdate: typed.Strategy.CreateOnUpdate},
 	}

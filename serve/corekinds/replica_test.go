@@ -74,6 +74,7 @@ func TestReplica_IsAsItsOrigin(t *testing.T) {
 		}
 	}
 	replica.must(400, "GET", newEvents+"?fieldSelector=involvedObject.name%3Da", "")
+	replica.must(405, "DELETE", namespaces, "")
 	require.Contains(t, replica.refused("POST", configMaps, `{"metadata":{"name":"b"},"data":{"a/b":""}}`), "data[a/b]: Invalid value")
 
 	// Where an object has another form than here, its columns are empty.
