@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,22 +69,14 @@ func (o *Options) coreKinds(ctx context.Context, d *data) (*coreKinds, error) {
 		return nil, nil
 	}
 	opened, err := o.Core.Open(ctx, CoreConfig{
-		Storage: d.storage, Host: d.host, GarbageCollection: o.GarbageCollector, OnError: func(err error) { logNamespaceError(d, err) },
+		Storage: d.storage, Host: d.host, GarbageCollection: o.GarbageCollector,
+		OnError: func(err error) { logControllerError(d.log, "namespaces", "what is in a namespace is not deleted", err) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	d.admit = []registry.Admitter{opened}
 	return &coreKinds{opened}, nil
-}
-
-// logNamespaceError logs an error of the deletion of namespaces, or of their watch.
-func logNamespaceError(d *data, err error) {
-	if listsAgain(err) {
-		d.log.Warn("the watch of the namespaces has ended, and they are listed again", "error", err)
-		return
-	}
-	d.log.Error("what is in a namespace is not deleted", "error", err)
 }
 
 // providers returns what the server is to serve of them.
@@ -110,11 +100,5 @@ func (k *coreKinds) closeSoon() error {
 	if k == nil {
 		return nil
 	}
-	var closing sync.WaitGroup
-	var err error
-	closing.Go(func() { err = k.Close() })
-	if !endsSoon(&closing) {
-		return fmt.Errorf("the storage of the kinds of --core-kinds has not closed within %v", hangAfter)
-	}
-	return err
+	return closeSoon("the storage of the kinds of --core-kinds", k.Close)
 }

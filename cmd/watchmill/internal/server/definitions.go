@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
@@ -31,7 +29,7 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	opened, err := apiextensions.New(ctx, apiextensions.Config{
 		Storage: d.storage, Host: d.host, Rules: o.Rules, GarbageCollection: o.GarbageCollector,
 		Configure: func(c *registry.Config[object]) { c.Admit = d.admit },
-		Decoders:  definitionDecoders, OnError: func(err error) { logDefinitionError(d.log, err) },
+		Decoders:  definitionDecoders, OnError: func(err error) { logControllerError(d.log, "definitions", "a definition is not served", err) },
 	})
 	if err != nil {
 		return nil, err
@@ -39,14 +37,14 @@ func (o *Options) definitions(ctx context.Context, d *data) (*definitions, error
 	return &definitions{opened}, nil
 }
 
-// logDefinitionError logs an error of the definitions. One of their own watch is not one of a definition:
-// they are listed again.
-func logDefinitionError(log *slog.Logger, err error) {
+// logControllerError logs an error of the controller of definitions, or of namespaces: what has failed. One of the
+// watch of these objects themselves is not one of an object: they are listed again.
+func logControllerError(log *slog.Logger, objects, failed string, err error) {
 	if listsAgain(err) {
-		log.Warn("the watch of the definitions has ended, and they are listed again", "error", err)
+		log.Warn("the watch of the "+objects+" has ended, and they are listed again", "error", err)
 		return
 	}
-	log.Error("a definition is not served", "error", err)
+	log.Error(failed, "error", err)
 }
 
 // listsAgain reports whether an error of a controller is that of its source's watch, after which it lists again.
@@ -90,11 +88,5 @@ func (d *definitions) closeSoon() error {
 	if d == nil {
 		return nil
 	}
-	var closing sync.WaitGroup
-	var err error
-	closing.Go(func() { err = d.Close() })
-	if !endsSoon(&closing) {
-		return fmt.Errorf("the storage of the kinds that clients have defined has not closed within %v", hangAfter)
-	}
-	return err
+	return closeSoon("the storage of the kinds that clients have defined", d.Close)
 }

@@ -36,7 +36,7 @@ func TestDefinitions_ThatAreListedAgainAreServedAllTheSame(t *testing.T) {
 		&controller.ReconcileError{Err: engine.ErrEngineClosed}:         "level=ERROR msg=\"a definition is not served\"",
 	} {
 		var out bytes.Buffer
-		logDefinitionError(slog.New(slog.NewTextHandler(&out, nil)), err)
+		logControllerError(slog.New(slog.NewTextHandler(&out, nil)), "definitions", "a definition is not served", err)
 		require.Contains(t, out.String(), want)
 	}
 }

@@ -178,6 +178,17 @@ func endsSoon(writing *sync.WaitGroup) bool {
 	}
 }
 
+// closeSoon closes storage of kinds, and fails if that does not end soon.
+func closeSoon(what string, closes func() error) error {
+	var closing sync.WaitGroup
+	var err error // is not read unless the close has ended
+	closing.Go(func() { err = closes() })
+	if !endsSoon(&closing) {
+		return fmt.Errorf("%s has not closed within %v", what, hangAfter)
+	}
+	return err
+}
+
 // tellOfDraining logs what the server waits for once ctx is done. The caller calls told when the
 // server has ended: after that there is a line if ctx is done, and none otherwise.
 func (o *Options) tellOfDraining(ctx context.Context, log *slog.Logger) (told func()) {
