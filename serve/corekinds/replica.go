@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	events "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/lease"
@@ -22,19 +22,25 @@ type object = unstructured.Unstructured
 // by discovery which kinds its origin serves: with columns, fields for selectors, decoders, and strategic merge
 // patches, which discovery does not tell. Schema and Engine are to be set. ok is false for other kinds.
 func Replica(of registry.Kind) (cfg registry.Config[unstructured.Unstructured], ok bool) {
-	cfg, ok = replicas[of.GroupVersionKind()]
+	ok = true
+	switch of.GroupVersionKind() {
+	case core.SchemeGroupVersion.WithKind("ConfigMap"):
+		cfg = untyped(ConfigMap())
+	case core.SchemeGroupVersion.WithKind("Secret"):
+		cfg = untyped(Secret())
+	case core.SchemeGroupVersion.WithKind("Namespace"):
+		cfg = untyped(namespaceConfig())
+	case core.SchemeGroupVersion.WithKind("Event"):
+		cfg = untyped(eventConfig(core.SchemeGroupVersion, coreEvents))
+	case events.SchemeGroupVersion.WithKind("Event"):
+		cfg = untyped(eventConfig(events.SchemeGroupVersion, newEvents))
+	case coordination.SchemeGroupVersion.WithKind("Lease"):
+		cfg = untyped(lease.Config())
+	default:
+		ok = false
+	}
 	cfg.Kind = of
 	return cfg, ok
-}
-
-// replicas are the configurations that Replica returns.
-var replicas = map[schema.GroupVersionKind]registry.Config[object]{
-	core.SchemeGroupVersion.WithKind("ConfigMap"): untyped(ConfigMap()),
-	core.SchemeGroupVersion.WithKind("Secret"):    untyped(Secret()),
-	core.SchemeGroupVersion.WithKind("Namespace"): untyped(namespaceConfig()),
-	core.SchemeGroupVersion.WithKind("Event"):     untyped(eventConfig(core.SchemeGroupVersion, coreEvents)),
-	events.SchemeGroupVersion.WithKind("Event"):   untyped(eventConfig(events.SchemeGroupVersion, newEvents)),
-	lease.Config().Kind.GroupVersionKind():        untyped(lease.Config()),
 }
 
 // untyped returns the configuration of a kind for objects that are maps.
