@@ -211,6 +211,12 @@ func (e *core) deliverAll(ctx context.Context, d *draining) error {
 			return err
 		}
 	}
+	return e.drainWatches(ctx, final)
+}
+
+// drainWatches makes each watch deliver what storage has up to final and end, and returns when all have. A
+// watch may be opened meanwhile, so it looks again until there is none.
+func (e *core) drainWatches(ctx context.Context, final Revision) error {
 	for running := e.registry.Watches(); len(running) > 0; running = e.registry.Watches() {
 		for _, w := range running {
 			w.Drain(ctx, final)

@@ -71,33 +71,38 @@ func (c *check) isAsItWas(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		old, isObject := c.old.(map[string]any)
-		if !isObject || len(v) != len(old) {
-			return false
-		}
-		for name, field := range v {
-			before, found := old[name]
-			if of := schemaOf(c.schema, name); !found || !(&check{schema: of, old: before}).isAsItWas(field) {
-				return false
-			}
-		}
-		return true
+		return isObject && len(v) == len(old) && c.hasFieldsOf(old, v)
 	case []any:
-		if old, isList := c.old.([]any); !isList || len(v) != len(old) {
-			return false
-		}
-		oldItems := c.oldItems()
-		if len(oldItems.byKey) == 0 || c.schema.Items == nil {
-			break
-		}
-		for i, item := range v {
-			before, found := oldItems.replacedBy(v, i)
-			if !found || !(&check{schema: c.schema.Items.Schema, old: before}).isAsItWas(item) {
-				return false
-			}
-		}
-		return true
+		old, isList := c.old.([]any)
+		return isList && len(v) == len(old) && c.hasItemsOfOld(v)
 	}
 	return reflect.DeepEqual(value, c.old)
+}
+
+// hasFieldsOf reports whether old has each field of an object, as it is there.
+func (c *check) hasFieldsOf(old, object map[string]any) bool {
+	for name, field := range object {
+		before, found := old[name]
+		if !found || !(&check{schema: schemaOf(c.schema, name), old: before}).isAsItWas(field) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasItemsOfOld reports whether the list that is replaced has each item of this one.
+func (c *check) hasItemsOfOld(list []any) bool {
+	old := c.oldItems()
+	if len(old.byKey) == 0 || c.schema.Items == nil {
+		return reflect.DeepEqual(list, c.old)
+	}
+	for i, item := range list {
+		before, found := old.replacedBy(list, i)
+		if !found || !(&check{schema: c.schema.Items.Schema, old: before}).isAsItWas(item) {
+			return false
+		}
+	}
+	return true
 }
 
 // schemaOf returns the schema of a field, an empty one if the field is not described.
