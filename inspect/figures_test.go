@@ -4,16 +4,22 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
 	"github.com/watchmill/watchmill/inspect"
 	"github.com/watchmill/watchmill/queue"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // The figures of a state are those of the engine, of its watches, and of the ends of others.
@@ -140,4 +146,58 @@ func TestState_HasTheFiguresOfAnInformer(t *testing.T) {
 		Source:   inspect.Source{Phase: stats.Source.Phase.String(), Revision: 4, Errors: 5, LastError: "down"},
 		Handlers: []inspect.InformerHandler{}, // a list in JSON, of none
 	}}, inspect.Options{Informers: []informer.Observed{sourced{stats: stats}}}.State().Informers)
+}
+
+// An engine whose storage was compacted, whose dispatcher failed once, and whose storage then ended for good.
+func TestState_HasTheMisfortunesOfAnEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fails atomic.Bool
+		cfg := engine.Config[pod]{
+			Key: func(pod) string { return "one" }, Name: "pods",
+			Labels: func(p pod) labels.Set { return labels.Set{"name": p.Name} },
+			SetRevision: func(p pod, _ engine.Revision) pod {
+				if actors.InTurn() && fails.Swap(false) {
+					runtime.Goexit()
+				}
+				return p
+			},
+		}
+		source := enginetest.NewSource(cfg)
+		cfg.Backend = source
+		pods, err := engine.New(cfg)
+		require.NoError(t, err)
+		state := func() (engine.Stats, inspect.Engine) {
+			synctest.Wait()
+			return pods.Stats(), inspect.StateOf(pods.Host()).Engines[0]
+		}
+		w, err := pods.Watch(t.Context(), engine.WatchOptions{Labels: "name=a"})
+		require.NoError(t, err)
+		go func() {
+			for range w.Events() {
+			}
+		}()
+		synctest.Wait()
+		source.Stall()
+		_, err = source.Add(pod{"a"})
+		require.NoError(t, err)
+		require.NoError(t, source.Forget())
+		source.ResetWatches(backend.ErrUnavailable)
+		source.Resume()
+		time.Sleep(time.Minute) // until the watchCache has listed it
+		synctest.Wait()
+		fails.Store(true) // the dispatcher, which makes the deletion that the waiting watch sees
+		_, err = source.Modify(pod{"b"})
+		require.NoError(t, err)
+		stats, shown := state()
+		require.Equal(t, []uint64{stats.Relists, stats.Failures}, []uint64{shown.Relists, shown.Failures})
+		require.NotZero(t, stats.Relists)
+		require.NotZero(t, stats.Failures)
+		require.False(t, shown.Ended)
+
+		require.NoError(t, source.Close())
+		time.Sleep(time.Minute) // the Reflector pauses before it tries again
+		_, shown = state()
+		require.True(t, shown.Ended)
+		require.NoError(t, pods.Close())
+	})
 }
