@@ -41,7 +41,10 @@ type WatchOptions struct {
 	// present storage has the revision From, too. It needs From.
 	Timeline Timeline
 	// InitialState starts with the current state as Added events marked [Initial].
-	// With From, the state is at least as new as that.
+	// With From, the state is at least as new as that. Changes that come before the consumer has
+	// taken it are delivered after it. Under Policy [Park] or [Terminate] those that leave the window
+	// meanwhile are kept up to Buffer; with more the watch ends with [ErrExpired], and the rest of the
+	// state is not delivered.
 	InitialState bool
 	// Linearizable makes the start no older than any write that was acknowledged
 	// before the call. It costs a call to the backend. If that shows that storage was restored, to

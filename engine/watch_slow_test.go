@@ -123,6 +123,35 @@ func TestWatch_SlowReaderSurvivesABurstOfLargeObjects(t *testing.T) {
 	require.Equal(t, [3]uint64{1, 0, 0}, [3]uint64{s.Stalls, s.Expired, s.Terminated})
 }
 
+// A consumer takes long over its initial state. The window moves on meanwhile, by less than the
+// watch's buffer: the changes follow the state.
+func TestWatch_SlowReaderOfTheInitialStateGetsTheChangesAfterIt(t *testing.T) {
+	const objects, changes = 300, 50
+	e, ctx := newEngine(t, func(c *engine.Config[pod]) { c.Window.MaxEvents = 10 })
+	for n := range objects {
+		_, err := e.Create(ctx, pod{Name: fmt.Sprintf("pod-%03d", n)})
+		require.NoError(t, err)
+	}
+	slow, err := e.Watch(ctx, engine.WatchOptions{InitialState: true, Linearizable: true})
+	require.NoError(t, err)
+	seen, err := slow.Next(ctx)
+	require.NoError(t, err)
+	require.Less(t, len(seen), objects, "it is in the middle of the state")
+	live, err := e.Watch(ctx, engine.WatchOptions{})
+	require.NoError(t, err)
+	var last engine.Revision
+	var changed []string
+	for n := range changes {
+		last, err = revisionOf(e.Put(ctx, pod{Name: "pod-000", N: n + 1}))
+		require.NoError(t, err)
+		changed = append(changed, until(t, ctx, live, last)...)
+	}
+	rest := until(t, ctx, slow, last)
+	require.Len(t, rest, objects-len(seen)+changes)
+	require.Equal(t, changed, rest[objects-len(seen):])
+	require.Zero(t, e.Stats().Expired)
+}
+
 // A watch that once waited, and whose consumer has not come back since, is seen
 // to lag like any other.
 func TestWatch_ConsumerThatStoppedWaitingIsSeenToLag(t *testing.T) {

@@ -60,7 +60,7 @@ func (c *cursor) readInitial(s *Stream, snap *window.Snapshot) ([]store.Event, e
 	events, err := c.initial.next(s.filter)
 	if c.initial.done() {
 		c.initial = nil
-		if c.backlog != nil {
+		if c.backlog != nil && len(c.backlog.events) == 0 {
 			c.passBacklog(snap)
 		}
 	}

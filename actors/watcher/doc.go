@@ -20,7 +20,7 @@
 //
 // A cursor reads, in this order:
 //
-//   - the initial state, a conflated difference, or the backlog of an ending watch;
+//   - the initial state, then the backlog: what has left the window, or a conflated difference;
 //   - the window, from its position, through its filter;
 //   - once it has caught up with the dispatcher, its filter's [Stream].
 //

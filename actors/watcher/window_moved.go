@@ -25,7 +25,8 @@ const (
 // are not for it, and keeps up to Buffer of its events that leave the window. If
 // those are all, it continues after them. Otherwise a Conflate watch keeps the state
 // after them, to be conflated from, and any other watch ends after them with
-// ErrExpired; WindowMoved then returns Expired, once.
+// ErrExpired, or at once if its initial state is incomplete; WindowMoved then returns
+// Expired, once.
 func (m *Member) WindowMoved(prev, next *window.Snapshot) WindowStatus {
 	w := m.watch()
 	w.mu.Lock()
@@ -43,10 +44,6 @@ func (m *Member) WindowMoved(prev, next *window.Snapshot) WindowStatus {
 		return Following
 	case !w.cur.leftBehind(w.stream, prev, first):
 		return Reading
-	case w.cur.initial != nil:
-		// The rest of the state is useless without the changes after it.
-		w.expire(&backlog{}, w.cur.initial.revision, next)
-		return Expired
 	}
 	b := w.cur.backlog
 	if b == nil {
@@ -57,6 +54,10 @@ func (m *Member) WindowMoved(prev, next *window.Snapshot) WindowStatus {
 	if w.keep(b, prev) || w.conflateFrom(b, prev) {
 		w.cur.backlog = b
 		return Reading
+	}
+	if w.cur.initial != nil {
+		// The rest of the state is useless without the changes after it.
+		b, reached = &backlog{}, w.cur.initial.revision
 	}
 	w.expire(b, reached, next)
 	return Expired

@@ -2,6 +2,7 @@ package watcher_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,6 +146,70 @@ func TestWindowMoved_BehindTheInitialState(t *testing.T) {
 		}
 		require.Equal(t, []string{"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6", "MODIFIED a@7", "MODIFIED a@8"}, seen, policy)
 	}
+}
+
+// inInitialState returns a watch whose consumer has all of its initial state but one object, and
+// the snapshot after which it began. Its buffer has three events.
+func inInitialState(t *testing.T, h *counterLog, feed *watcher.Feed, policy watcher.Policy) (*watcher.Watch, *window.Snapshot) {
+	t.Helper()
+	for i := range 256 {
+		o := state("x", 1)
+		o.Key = fmt.Sprintf("b%03d", i)
+		h.tree.Put(o)
+	}
+	start := h.write(1)
+	feed.Publish(start)
+	w := watcher.New(feed, watcher.Options{Policy: policy, Buffer: 3})
+	w.Member().Begin(watcher.NewStream(schema, nil, 0), watcher.Start{Next: start.Window.Next(), After: start.Revision, State: start.State()})
+	require.Len(t, next(t, w), 256)
+	return w, start
+}
+
+// The consumer works on the first part of its initial state. What leaves the window meanwhile is kept
+// if the buffer has room for it, and comes after the rest of the state.
+func TestWindowMoved_InTheMiddleOfTheInitialState(t *testing.T) {
+	for policy, seen := range map[watcher.Policy][]string{
+		watcher.Park:      {"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6"},
+		watcher.Terminate: {"MODIFIED a@3", "MODIFIED a@4", "MODIFIED a@5", "MODIFIED a@6"},
+		watcher.Conflate:  {"MODIFIED a@6 conflated"},
+	} {
+		h, feed := newCounterLog(1), &watcher.Feed{Registry: new(watcher.Registry)}
+		w, prev := inInitialState(t, h, feed, policy)
+		for range 4 {
+			now := h.write(1)
+			require.Equal(t, watcher.Reading, w.Member().WindowMoved(prev, now), policy)
+			feed.Publish(now)
+			prev = now
+		}
+		require.Equal(t, []string{"ADDED b255@1 initial"}, next(t, w), policy)
+		require.Zero(t, w.Revision(), "the consumer may have the state in hand")
+		var got []string
+		for len(got) < len(seen) {
+			got = append(got, next(t, w)...)
+		}
+		require.Equal(t, seen, got, policy)
+		require.Zero(t, w.Lag(), policy)
+	}
+}
+
+// More than the buffer has room for: the rest of the state is useless.
+func TestWindowMoved_TooFarInTheMiddleOfTheInitialState(t *testing.T) {
+	h, feed := newCounterLog(1), &watcher.Feed{Registry: new(watcher.Registry)}
+	w, prev := inInitialState(t, h, feed, watcher.Park)
+	for left := 4; left >= 0; left-- {
+		now, want := h.write(1), watcher.Reading
+		if left == 0 {
+			want = watcher.Expired
+		}
+		require.Equal(t, want, w.Member().WindowMoved(prev, now))
+		feed.Publish(now)
+		prev = now
+	}
+	_, err := w.Next(t.Context())
+	var expired *store.ExpiredError
+	require.ErrorAs(t, err, &expired)
+	require.Equal(t, store.Revision(2), expired.Requested, "that of the state")
+	require.Zero(t, w.Revision())
 }
 
 // What came and went between two windows no watch could ever see.
