@@ -27,6 +27,7 @@ func tryDefinition(schemas ...string) string {
 
 // The causes of a refusal are the same, with the same fields.
 func TestDefinitions_OfRulesAreRefusedAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	p := &pair{original: newOriginal(t), ours: newDefining(t)}
 	rule := func(rule string) string {
 		return `{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"type":"string"}}},"x-kubernetes-validations":[` + rule + `]}}}`
@@ -66,6 +67,7 @@ func TestDefinitions_OfRulesAreRefusedAsByKubernetes(t *testing.T) {
 
 // Objects that are older than a rule may stay as they are, with a warning.
 func TestDefinitions_OfNewRulesAreHonouredAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	s := &script{T: t, pair: &pair{original: newOriginal(t), ours: newDefining(t)}}
 	until := func(code int, r request) {
 		t.Helper()

@@ -146,6 +146,7 @@ var edits = []edited{
 
 // Whatever a definition has, it is taken here if a cluster takes it, and refused if that refuses it.
 func TestDefinitions_AreTakenOrRefusedAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	both := &pair{original: newOriginal(t), ours: newDefining(t)}
 	for _, edit := range edits {
 		text := strings.Replace(gearDefinition, edit[0], edit[1], 1)
@@ -165,6 +166,7 @@ func TestDefinitions_AreTakenOrRefusedAsByKubernetes(t *testing.T) {
 
 // The time of creation is the one cell that differs.
 func TestDefinitions_AreShownInTablesAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	p := &pair{original: newOriginal(t), ours: newDefining(t)}
 	table := func(s *server, r request) any {
 		a, err := s.ask(t.Context(), r)
@@ -192,6 +194,7 @@ func TestDefinitions_AreShownInTablesAsByKubernetes(t *testing.T) {
 }
 
 func TestDefinitions_TakeStrategicMergePatchesAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	both := &pair{original: newOriginal(t), ours: newDefining(t)}
 	path := definitionsPath + "/gears.example.org"
 	for _, s := range []*server{both.original, both.ours} {

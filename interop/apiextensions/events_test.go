@@ -10,6 +10,7 @@ import (
 // What a watch is told of an object depends on whether its selectors match the object now, and matched it before.
 // The watches begin at a revision after which the objects have gone through every kind of change.
 func TestWatch_SendsTheEventsOfKubernetes(t *testing.T) {
+	t.Parallel()
 	s := &script{T: t, pair: newPair(t)}
 	s.without = "columnDefinitions" // Kubernetes repeats them in some tables
 	s.same(post(widget("old", `,"labels":{"a":"b"}`, `{"size":1,"color":"red"}`)))

@@ -12,6 +12,7 @@ import (
 
 // Schemas may say what fields there are in other ways than widgets do.
 func TestSchema_OfFurtherFieldsAndOpenListsIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	e.define(aVersion{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"},"any":{"type":"object","additionalProperties":true},"none":{"type":"object","additionalProperties":false},
 		"open":{"type":"array","x-kubernetes-preserve-unknown-fields":true,"items":{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"integer"}}}}}},
@@ -38,6 +39,7 @@ func TestSchema_OfFurtherFieldsAndOpenListsIsAsInKubernetes(t *testing.T) {
 
 // A status that is not a subresource is a field as any other.
 func TestGeneration_OfAKindWithoutTheStatusSubresourceIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	e.align(send(http.MethodPost, definitionsPath, "", `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"tries.example.com"},
 		"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"tries","kind":"Try"},"versions":[{"name":"v1","served":true,"storage":true,
@@ -55,6 +57,7 @@ func TestGeneration_OfAKindWithoutTheStatusSubresourceIsAsInKubernetes(t *testin
 // What is wrong with an object that is older than its schema does not keep a controller from saying how
 // it is.
 func TestStatus_OfAnObjectThatIsOlderThanItsSchemaIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	define := func(root string) string {
 		return `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object"` + root + `,"properties":{

@@ -60,6 +60,7 @@ type openAPIV2 struct {
 // What clients that read OpenAPI v2 see of the kinds is what they see of them in Kubernetes, but
 // for texts, and paths that it has and does not describe.
 func TestOpenAPIV2_IsThatOfKubernetes(t *testing.T) {
+	t.Parallel()
 	manifests, err := os.ReadFile(kindsFile)
 	require.NoError(t, err)
 	manifests = append(manifests, oddities...)

@@ -36,6 +36,7 @@ var finalizers = []string{
 
 // Each object is deleted in each way, and those that are only marked once more, by each policy.
 func TestPropagation_IsThatOfKubernetes(t *testing.T) {
+	t.Parallel()
 	s := &script{T: t, pair: newPair(t)}
 	bodies, queries := policies()
 	made := 0

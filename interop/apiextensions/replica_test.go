@@ -80,6 +80,7 @@ func serveReplica(t *testing.T, of *server) *server {
 
 // What is read and written through a replica is answered as by the server that it follows.
 func TestScript_IsAnsweredByAReplicaAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	s := &script{T: t, pair: &pair{original: newOriginal(t), ours: serveReplica(t, newOriginal(t))}, replica: true}
 	for _, part := range []func(*script){creations, schemas, freeFields, jsonPatches, reads, updates, subresources, mergePatches, applies, deletions} {
 		part(s)
@@ -162,6 +163,7 @@ func writeAtRandom(t *testing.T, r *rand.Rand, replica *registry.Store[replicate
 // Package remote says that its origin may be any server of the protocol. A replica of Kubernetes'
 // own has its objects with their revisions, and its watches each change, over connections that end.
 func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
+	t.Parallel()
 	origin := newOriginal(t)
 	replica := newReplica(t, origin)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -228,6 +230,7 @@ func TestReplica_HasWhatKubernetesOwnServerHas(t *testing.T) {
 // Kubernetes numbers the changes of all kinds together, so that a replica of one kind is not told
 // that it is complete up to the revision of a list.
 func TestReplica_OfKubernetesWhileAnotherKindChanges(t *testing.T) {
+	t.Parallel()
 	origin := newOriginal(t)
 	replica := newReplica(t, origin)
 	for _, r := range []request{post(widget("a", "", `{"size":1}`)), send(http.MethodPost, things, "", thing("t", "", ""))} {

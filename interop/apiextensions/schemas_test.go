@@ -110,6 +110,7 @@ func (e *evolving) reads(version string, names ...string) {
 
 // Objects are shown as the schema is now, and not as it was when they were stored.
 func TestSchema_OfStoredObjectsIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	v1 := func(spec string) aVersion {
 		return aVersion{name: "v1", served: true, storage: true, spec: spec, more: `,"selectableFields":[{"jsonPath":".spec.color"}]`}
@@ -161,6 +162,7 @@ func TestSchema_OfStoredObjectsIsAsInKubernetes(t *testing.T) {
 // which it was stored. Managed fields are not compared: Kubernetes fails to record a write, and refuses
 // an apply, where another version does not have a field of the object.
 func TestSchema_OfVersionsIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	e.without = "managedFields"
 	const one = `,"size":{"type":"integer","default":1},"only1":{"type":"string"},"both":{"type":"string","nullable":true},"inner":{"type":"object","properties":{"a":{"type":"string","default":"one"}}}`
@@ -218,6 +220,7 @@ func TestSchema_OfVersionsIsAsInKubernetes(t *testing.T) {
 
 // A manager keeps what it owns by one version while others write in another.
 func TestApply_AcrossVersionsIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	const spec = `,"size":{"type":"integer"},"both":{"type":"string"}`
 	e.define(aVersion{name: "v1", served: true, storage: true, spec: spec}, aVersion{name: "v2", served: true, spec: spec})
@@ -241,6 +244,7 @@ func TestApply_AcrossVersionsIsAsInKubernetes(t *testing.T) {
 // Each answer of a version that is deprecated warns of that, in the words of its definition or in
 // Kubernetes' own.
 func TestDefinitions_OfDeprecatedVersionsWarnAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	versions := []aVersion{
 		{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"}`, more: `,"deprecated":true`},
@@ -271,6 +275,7 @@ func TestDefinitions_OfDeprecatedVersionsWarnAsInKubernetes(t *testing.T) {
 
 // The objects that are there when the fields to select by change are selected by the new ones.
 func TestSchema_OfOtherSelectableFieldsIsAsInKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	selecting := func(fields string) aVersion {
 		return aVersion{name: "v1", served: true, storage: true, spec: `,"size":{"type":"integer"}`, more: fields}

@@ -151,6 +151,7 @@ func thing(name, more, fields string) string {
 }
 
 func TestScript_IsAnsweredAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	s := &script{T: t, pair: newPair(t)}
 	for _, part := range []func(*script){discovery, creations, schemas, freeFields, jsonPatches, reads, watches, forms, updates, subresources, mergePatches, applies, deletions, rules} {
 		part(s)

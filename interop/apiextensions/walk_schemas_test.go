@@ -13,6 +13,7 @@ import (
 // Whatever is written while the schemas change, both show it alike: first in one version, with
 // server-side apply, and then in two, of which either may be stored, and either not served.
 func TestWalk_OfSchemasIsAnsweredAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	e := newEvolving(t)
 	n, _ := walks(t)
 	same, sent := 0, 0

@@ -28,6 +28,7 @@ func walks(t *testing.T) (walks int, requests int) {
 }
 
 func TestWalk_IsAnsweredAsByKubernetes(t *testing.T) {
+	t.Parallel()
 	p := newPair(t)
 	for kind, draws := range map[string]func(*walk) request{widgets: (*walk).request, gears: (*walk).gearRequest} {
 		p.walk(t, kind, draws)
