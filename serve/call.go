@@ -59,6 +59,10 @@ var (
 	notCached  = []string{"no-cache, private"}
 	notSniffed = []string{"nosniff"}
 	asJSON     = []string{accept.JSON}
+	// A watch passes proxies at once. Some collect what they pass on, and nginx does not if the answer says so. Some
+	// compress it, and would hold back the end of each event until there is another.
+	notChanged  = []string{"no-cache, private, no-transform"}
+	notBuffered = []string{"no"}
 )
 
 // ServeHTTP serves one request. A panic in functions of the kind, and in those that decide about

@@ -197,6 +197,7 @@ var forgotten = new(url.URL)
 func (w *watching) sendHeader() {
 	h := w.c.w.Header()
 	h["Content-Type"] = asJSON
+	h["Cache-Control"], h["X-Accel-Buffering"] = notChanged, notBuffered
 	if w.c.form.Shape == accept.Events {
 		h.Set("Content-Type", accept.EventStream)
 	}
