@@ -101,9 +101,13 @@ type Config[T any] struct {
 	// Key, Labels, Fields and Equal; these, and LabelValues, must be left out. So must Carry: the
 	// store's writes do not call it, but the Strategy gets their contexts. And so must SetRevision,
 	// which would make a write of each update that changes nothing: an [Item] has the revision, and
-	// so does the [engine.Object].
+	// so does the [engine.Object]. A BookmarkPeriod of zero means 25 s, in which a server says on each
+	// watch that it goes on: many proxies close a connection on which nothing has come for 30 to 60 s.
 	Engine engine.Config[T]
 }
+
+// bookmarkPeriod is the default of Engine.BookmarkPeriod.
+const bookmarkPeriod = 25 * time.Second
 
 // columnTypes are those that a [Column] may have.
 var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
@@ -262,6 +266,7 @@ func engineConfig[T any, P Ptr[T]](c *Config[T]) engine.Config[T] {
 	}
 	e.Equal = equalOf[T, P]()
 	e.Name = cmp.Or(e.Name, kind.GroupResource().String())
+	e.BookmarkPeriod = cmp.Or(e.BookmarkPeriod, bookmarkPeriod)
 	return e
 }
 

@@ -39,7 +39,7 @@
 // The protocol has only objects that are stored: watches leave out what [engine.Engine.Emit]
 // sends. Clients that want bookmarks get one for it.
 //
-// A watch with allowWatchBookmarks gets about one bookmark a minute. With progressNotify, too, a
+// A watch with allowWatchBookmarks gets one bookmark each 25 s or so. With progressNotify, too, a
 // parameter of this server alone that others ignore, it gets one about 100 ms after a change that is
 // not for it, at most ten a second ([engine.WatchOptions].Progress). It is for replicas, by package
 // remote, which could not know otherwise that they have everything.
