@@ -104,6 +104,19 @@ func (a *authority) client(user string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}
 }
 
+// server returns a certificate for a server of that name, and its key.
+func (a *authority) server(name string) (certificate, key string) {
+	a.t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(3), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
+	require.NoError(a.t, err)
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(a.t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
+
 // A certificate that is renewed is served at once, when its key has come, too.
 func TestServe_ReadsItsCertificateAgain(t *testing.T) {
 	dir := t.TempDir()

@@ -88,3 +88,40 @@ func TestServe_WritesAKubeconfigWithoutTheKeyOfItsCertificate(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(config), `"certificate-authority-data": "`+base64.StdEncoding.EncodeToString([]byte(certificate))+`"`)
 }
+
+// Clients in other languages, whose TLS is OpenSSL's, trust the certificate only by the authority's, and some read
+// no other than the first.
+func TestServe_WritesAKubeconfigWithTheAuthorityOfItsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		return filepath.Join(dir, name)
+	}
+	signs, another := newAuthority(t), newAuthority(t)
+	certificate, key := signs.server("localhost")
+	tokens, keys := write("tokens", "secret,alice\n"), write("key", key)
+	for name, c := range map[string]struct {
+		cert, clients string
+		knows         bool
+	}{
+		"alone":                        {certificate, "", false},
+		"with its authority":           {certificate + signs.pem(), "", true},
+		"its authority signs clients":  {certificate, another.pem() + signs.pem(), true},
+		"another authority signs them": {certificate, another.pem(), false},
+	} {
+		opts := server.Options{Data: "memory", TokenFile: tokens, CertFile: write("cert", c.cert), KeyFile: keys, Kubeconfig: filepath.Join(dir, "config"), Log: newServedOutput()}
+		if c.clients != "" {
+			opts.ClientCAFile = write("clients", c.clients)
+		}
+		_, stop := serving(t, opts)
+		stop()
+		config, err := os.ReadFile(opts.Kubeconfig)
+		require.NoError(t, err)
+		trusted := certificate
+		if c.knows {
+			trusted = signs.pem() + certificate
+		}
+		require.Contains(t, string(config), `"certificate-authority-data": "`+base64.StdEncoding.EncodeToString([]byte(trusted))+`"`, name)
+		require.Equal(t, !c.knows, strings.Contains(opts.Log.(*servedOutput).String(), "append the authority's certificate"), name)
+	}
+}

@@ -19,7 +19,7 @@ import (
 type secured struct {
 	// token is of the first user, "" if there are none.
 	token string
-	// certificate is the server's, nil without TLS, and chain are all of its file.
+	// certificate is the server's, nil without TLS, and chain are those by which clients trust it.
 	certificate *x509.Certificate
 	chain       [][]byte
 }
@@ -55,7 +55,11 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.ListenOptions) (s secu
 	}
 	s.certificate, s.chain = (*pair.value.Load()).Leaf, (*pair.value.Load()).Certificate
 	listen.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.get(), nil }}
-	return s, o.trustClients(cfg, listen.TLS)
+	if err := o.trustClients(cfg, listen.TLS); err != nil || o.Kubeconfig == "" {
+		return s, err
+	}
+	s.chain, err = o.trusted(cfg.Logger, s.chain)
+	return s, err
 }
 
 // knowTokens makes users of those in --token-file, if it is given, and returns the first token.
