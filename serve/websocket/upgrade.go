@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -79,9 +80,7 @@ func (u *Upgrader) Wants(r *http.Request) (bool, error) {
 	if !asks(r) {
 		return false, nil
 	}
-	written := r.WithContext(r.Context())
-	written.Method = http.MethodPost // so that the origin is checked for this read as for a write
-	if err := u.origins.Check(written); err != nil {
+	if err := u.origins.Check(asWrite(r)); err != nil {
 		return false, apierrors.NewForbidden(schema.GroupResource{}, "", err)
 	}
 	keys := r.Header.Values("Sec-Websocket-Key")
@@ -93,6 +92,24 @@ func (u *Upgrader) Wants(r *http.Request) (bool, error) {
 	}
 	return true, nil
 }
+
+// asWrite returns a request whose origin is checked for a read as for a write. It has no port that its scheme
+// implies: clients that are no browsers, such as fabric8's in Java, name such a port in the Origin alone.
+func asWrite(r *http.Request) *http.Request {
+	written := r.WithContext(r.Context())
+	written.Method = http.MethodPost
+	origin, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || origin.Port() == "" || origin.Port() != impliedPorts[origin.Scheme] {
+		return written
+	}
+	implied := ":" + origin.Port()
+	written.Header = r.Header.Clone()
+	written.Header.Set("Origin", origin.Scheme+"://"+strings.TrimSuffix(origin.Host, implied))
+	written.Host = strings.TrimSuffix(r.Host, implied)
+	return written
+}
+
+var impliedPorts = map[string]string{"http": "80", "https": "443"}
 
 // asks reports whether a request asks for an upgrade to WebSocket.
 func asks(r *http.Request) bool {

@@ -76,23 +76,6 @@ func TestWatch_RefusalsAreStatuses(t *testing.T) {
 	require.Equal(t, "429 TooManyRequests 1", fmt.Sprintf("%d %s %d", status.Code, status.Reason, status.Details.RetryAfterSeconds))
 }
 
-func TestOrigin_ForeignPagesAreRefused(t *testing.T) {
-	s := newServer(t, websocket.Options{Origins: []string{"https://console.example.com"}})
-	host := strings.TrimPrefix(s.url, "http://")
-	for origin, want := range map[string]int32{
-		"https://evil.example.com": 403, "https://console.example.com.evil.com": 403, "http://console.example.com": 403,
-		"null": 403, "https://evilconsole.example.com": 403, "https://console.example.com:8443": 403, "://": 403,
-	} {
-		require.Equal(t, want, s.refused("?watch=1", "Origin", origin).Code, origin)
-	}
-	require.Equal(t, int32(403), s.refused("?watch=1", "Sec-Fetch-Site", "cross-site").Code)
-	require.Equal(t, int32(400), s.refused("?watch=1", "Host", "evil.example.com").Code, "DNS that was rebound")
-	s.create("a", 0)
-	for _, origin := range []string{"", "http://" + host, "https://console.example.com"} {
-		s.watch("?watch=1", "Origin", origin).expect("ADDED a")
-	}
-}
-
 func TestProtocols_FirstIsChosenAndTokensAreTaken(t *testing.T) {
 	s := newServer(t, websocket.Options{}, func(_ *registry.Config[Widget], c *serve.Config) {
 		c.Authenticate = websocket.Tokens(serve.BearerTokens(map[string]serve.User{"secret": {Name: "alice"}}))
