@@ -11,7 +11,8 @@
 // discovery, OpenAPI and tables are as clients expect. [specs] names them, and what keeps others
 // from passing.
 //
-// Random objects of the kinds of serve/corekinds are refused for the same fields as by Kubernetes' own validation.
+// Random objects of the kinds of serve/corekinds are refused for the same fields as by Kubernetes' own validation. After
+// random writes of an event by both of its groups, managers own the fields that they own by Kubernetes' own field manager.
 //
 // Kubernetes' garbage collector runs against a server, too: it must orphan and delete dependents as clients ask.
 //

@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -17,17 +18,14 @@ func (a *applier) withoutAbsent(live *unstructured.Unstructured, conflict error)
 	if !apierrors.IsConflict(conflict) {
 		return false
 	}
-	typed, err := a.types.ObjectToTyped(live)
-	if err != nil {
-		return false
-	}
-	present, err := typed.ToFieldSet()
-	if err != nil {
-		return false
-	}
 	changed, entries := false, live.GetManagedFields()
+	present := map[string]*fieldpath.Set{}
 	for i := range entries {
-		changed = keepPresent(&entries[i], present) || changed
+		version := entries[i].APIVersion
+		if _, known := present[version]; !known {
+			present[version], _ = a.presentIn(version, live) // nil keeps what is owned in a version that there is not
+		}
+		changed = keepPresent(&entries[i], present[version]) || changed
 	}
 	if changed {
 		live.SetManagedFields(entries)
@@ -35,11 +33,28 @@ func (a *applier) withoutAbsent(live *unstructured.Unstructured, conflict error)
 	return changed
 }
 
+// presentIn returns the fields that an object has in the form of a version. The error says that it has no such form.
+func (a *applier) presentIn(version string, live *unstructured.Unstructured) (*fieldpath.Set, error) {
+	gv, err := runtimeschema.ParseGroupVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	there, err := a.types.ConvertToVersion(live, gv)
+	if err != nil {
+		return nil, err
+	}
+	typed, err := a.types.ObjectToTyped(there)
+	if err != nil {
+		return nil, err
+	}
+	return typed.ToFieldSet()
+}
+
 // keepPresent takes from an entry the fields that are not present, and reports whether there
-// were any.
+// were any. It takes none if present is nil.
 func keepPresent(e *metav1.ManagedFieldsEntry, present *fieldpath.Set) bool {
 	owned, kept := &fieldpath.Set{}, &fieldpath.Set{}
-	if e.FieldsV1 == nil || owned.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
+	if present == nil || e.FieldsV1 == nil || owned.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
 		return false
 	}
 	for p := range owned.All() {

@@ -36,7 +36,29 @@ func New(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 // function that it returns fails as New does. It may be called concurrently: call Versions once for all versions,
 // which then share what the schemas become.
 func Versions(schemas map[string]json.RawMessage) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
-	all := &openTypes{schemas: schemas, known: map[runtimeschema.GroupVersionKind]openType{}}
+	named := map[runtimeschema.GroupVersion]json.RawMessage{}
+	for version, schema := range schemas {
+		named[runtimeschema.GroupVersion{Version: version}] = schema
+	}
+	return ofAll(&openTypes{schemas: named, oneGroup: true})
+}
+
+// Convert returns an object in the form that another group or version has for the kind. The object is JSON as
+// package encoding/json decodes it, except that integers are int64, and so is the result. Its members must not be
+// changed, but may be those of the result. It must be pure, and is called concurrently.
+type Convert func(object map[string]any, to runtimeschema.GroupVersion) (map[string]any, error)
+
+// Forms is [Versions] for a kind whose objects have other fields in another version, or are of several groups, as
+// the events of Kubernetes are: schemas are the OpenAPI schemas of all its forms, and convert turns objects of
+// one into another. If an object cannot be converted, what managers own by writes in the other form has no owner any
+// more.
+func Forms(schemas map[runtimeschema.GroupVersion]json.RawMessage, convert Convert) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	return ofAll(&openTypes{schemas: maps.Clone(schemas), convert: convert})
+}
+
+// ofAll is [New] for a version of those of all.
+func ofAll(all *openTypes) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
+	all.known = map[runtimeschema.GroupVersionKind]openType{}
 	return func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 		root, err := completed(schema)
 		if err != nil {

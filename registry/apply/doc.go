@@ -38,7 +38,8 @@
 // instead, whose manager loses its name.
 //
 // Entries of a version that the kind does not have, or that its objects do not fit, are
-// dropped when the object is written. [Versions] knows those of several versions.
+// dropped when the object is written. [Versions] knows those of several versions, and [Forms] those of
+// versions with other fields, or of other groups.
 //
 // Merging does not know integers of 2^63 or more. An apply that would round one is refused.
 //

@@ -1,13 +1,16 @@
 package apply_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/watchmill/watchmill/registry"
@@ -131,4 +134,54 @@ func ExampleVersions() {
 	// Output:
 	// v1beta1 map[color:green open:true]
 	// v1 map[color:green]
+}
+
+// Two groups have the same doors, and one of them calls the color paint. A manager owns what it has applied by one
+// group in the other one, too.
+func ExampleForms() {
+	now, old := schema.GroupVersion{Group: "example.com", Version: "v1"}, schema.GroupVersion{Group: "old.example.com", Version: "v1"}
+	schemas := map[schema.GroupVersion]json.RawMessage{
+		now: json.RawMessage(`{"type":"object","properties":{"color":{"type":"string"}}}`),
+		old: json.RawMessage(`{"type":"object","properties":{"paint":{"type":"string"}}}`),
+	}
+	inForm := func(door map[string]any, to schema.GroupVersion) (map[string]any, error) {
+		converted, color := maps.Clone(door), cmp.Or(door["color"], door["paint"])
+		delete(converted, "color")
+		delete(converted, "paint")
+		switch {
+		case color != nil && to == now:
+			converted["color"] = color
+		case color != nil:
+			converted["paint"] = color
+		}
+		converted["apiVersion"] = to.String()
+		return converted, nil
+	}
+	forms := apply.Forms(schemas, inForm)
+	live := map[string]any{"kind": "Door", "metadata": map[string]any{}}
+	for _, step := range []struct {
+		by             schema.GroupVersion
+		manager, field string
+	}{{old, "painter", "paint: green"}, {now, "porter", "color: red"}} {
+		applier, err := forms(registry.Kind{Group: step.by.Group, Version: step.by.Version, Kind: "Door"}, schemas[step.by])
+		if err != nil {
+			log.Fatal(err)
+		}
+		config, _, err := applier.Decode([]byte("{apiVersion: " + step.by.String() + ", kind: Door, " + step.field + "}"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if live, err = inForm(live, step.by); err != nil { // as a store of the group reads it
+			log.Fatal(err)
+		}
+		if live, err = applier.Apply(live, config, registry.Manager{Name: step.manager}, false); err != nil {
+			fmt.Println(step.manager+":", err)
+			return
+		}
+		fmt.Println(step.manager+":", live["paint"])
+		live["metadata"].(map[string]any)["uid"] = "1" // it exists now
+	}
+	// Output:
+	// painter: green
+	// porter: Apply failed with 1 conflict: conflict with "painter": .paint
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/watchmill/watchmill/registry"
 )
 
-// versions are the types of a kind's objects in the version that is served and in others, which
-// differ from it in their schemas alone.
+// versions are the types of a kind's objects in the version that is served and in others.
 type versions struct {
 	kind   schema.GroupVersionKind
 	served managedfields.TypeConverter
-	// others are by version. They allow fields that their schemas do not have, so that an object
-	// loses nothing on its way there and back.
-	others map[string]managedfields.TypeConverter
+	// others allow fields that their schemas do not have, so that an object loses nothing on its way there
+	// and back.
+	others map[schema.GroupVersion]managedfields.TypeConverter
+	// convert returns an object in another version; nil if that differs in its schema alone.
+	convert Convert
 }
 
 var (
@@ -35,15 +36,19 @@ var (
 
 // addOthers adds the other versions of all, which is nil if there are none, and returns their schemas.
 func (v *versions) addOthers(kind registry.Kind, all *openTypes) (others []*spec.Schema) {
-	v.others = map[string]managedfields.TypeConverter{}
+	v.others = map[schema.GroupVersion]managedfields.TypeConverter{}
 	if all == nil {
 		return nil
 	}
+	v.convert = all.convert
 	for name := range all.schemas {
-		if name == v.kind.Version {
+		if all.oneGroup {
+			name.Group = kind.Group
+		}
+		if name == v.kind.GroupVersion() {
 			continue
 		}
-		kind.Version = name
+		kind.Group, kind.Version = name.Group, name.Version
 		of := all.of(kind)
 		if of.root != nil {
 			others = append(others, of.root)
@@ -56,7 +61,10 @@ func (v *versions) addOthers(kind registry.Kind, all *openTypes) (others []*spec
 // openTypes are the types of the versions of a kind as others need them. Each is made once for all of them: a
 // definition with many versions would otherwise take memory by the square of their number.
 type openTypes struct {
-	schemas map[string]json.RawMessage // by version
+	// schemas are by group and version, or by version alone if all are of one group, which the kind has.
+	schemas  map[schema.GroupVersion]json.RawMessage
+	oneGroup bool
+	convert  Convert
 
 	mu    sync.Mutex
 	known map[schema.GroupVersionKind]openType
@@ -77,7 +85,7 @@ func (o *openTypes) of(kind registry.Kind) openType {
 		return made
 	}
 	made.types = managedfields.NewDeducedTypeConverter()
-	if root, err := completed(o.schemas[kind.Version]); err == nil {
+	if root, err := completed(o.schema(kind)); err == nil {
 		made.root = root
 		if types, err := typesOf(kind, root, true); err == nil {
 			made.types = types
@@ -85,6 +93,15 @@ func (o *openTypes) of(kind registry.Kind) openType {
 	}
 	o.known[kind.GroupVersionKind()] = made
 	return made
+}
+
+// schema returns the schema of a version.
+func (o *openTypes) schema(of registry.Kind) json.RawMessage {
+	name := of.GroupVersionKind().GroupVersion()
+	if o.oneGroup {
+		name.Group = ""
+	}
+	return o.schemas[name]
 }
 
 // ObjectToTyped returns an object with the types of its version.
@@ -100,7 +117,7 @@ func (v versions) TypedToObject(value *typed.TypedValue) (runtime.Object, error)
 // typesOf returns the types of a version. For an unknown one it returns those of the version that
 // is served, which refuse it.
 func (v versions) typesOf(kind schema.GroupVersionKind) managedfields.TypeConverter {
-	if types := v.others[kind.Version]; types != nil && kind.GroupKind() == v.kind.GroupKind() {
+	if types := v.others[kind.GroupVersion()]; types != nil && kind.Kind == v.kind.Kind {
 		return types
 	}
 	return v.served
@@ -119,9 +136,8 @@ func (v versions) New(kind schema.GroupVersionKind) (runtime.Object, error) {
 	return o, nil
 }
 
-// ConvertToVersion returns in with the apiVersion of another version. A version that the kind does
-// not have, or whose schema the object does not fit, is not registered: fields that are owned by
-// it have no owner any more.
+// ConvertToVersion returns in as another version has it. A version that the kind does not have, or whose
+// schema the object does not fit, is not registered: fields that are owned by it have no owner any more.
 func (v versions) ConvertToVersion(in runtime.Object, version runtime.GroupVersioner) (runtime.Object, error) {
 	from := in.GetObjectKind().GroupVersionKind()
 	to, err := v.target(version)
@@ -132,19 +148,35 @@ func (v versions) ConvertToVersion(in runtime.Object, version runtime.GroupVersi
 	if !isMap {
 		return nil, fmt.Errorf("%T is not converted to %s", in, to.GroupVersion())
 	}
-	converted := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
-	converted.SetGroupVersionKind(to)
-	if _, err := v.ObjectToTyped(converted); err != nil {
+	converted, err := v.converted(o.Object, to)
+	if err == nil {
+		_, err = v.ObjectToTyped(converted)
+	}
+	if err != nil {
 		return nil, runtime.NewNotRegisteredErrForTarget(from.String(), nil, version)
 	}
 	return converted, nil
+}
+
+// converted returns an object as another version has it, or the error of [Convert].
+func (v versions) converted(fields map[string]any, to schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	fields = maps.Clone(fields)
+	if v.convert != nil {
+		var err error
+		if fields, err = v.convert(fields, to.GroupVersion()); err != nil {
+			return nil, err
+		}
+	}
+	o := &unstructured.Unstructured{Object: fields}
+	o.SetGroupVersionKind(to)
+	return o, nil
 }
 
 // target returns the kind in the version that is asked for.
 func (v versions) target(version runtime.GroupVersioner) (schema.GroupVersionKind, error) {
 	known := []schema.GroupVersionKind{v.kind}
 	for name := range v.others {
-		known = append(known, v.kind.GroupKind().WithVersion(name))
+		known = append(known, name.WithKind(v.kind.Kind))
 	}
 	for _, kind := range known {
 		if to, ok := version.KindForGroupVersionKinds([]schema.GroupVersionKind{kind}); ok && to == kind {

@@ -29,7 +29,8 @@
 //
 // As in Kubernetes, an event that one group has is in the other one, too, in the form of that. So kubectl get events,
 // which reads core/v1, shows what recorders write to events.k8s.io/v1. Each group has its own rules: those of the
-// newer one are stricter. An event expires [Config].EventTTL after its last change.
+// newer one are stricter. What a manager owns by writes in one group it owns in the other one, too. An event expires
+// [Config].EventTTL after its last change.
 //
 // Fields that events do not have are dropped without a warning.
 //

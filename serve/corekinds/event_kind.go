@@ -2,7 +2,6 @@ package corekinds
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/watchmill/watchmill/registry"
-	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/registry/protobuf"
 	"github.com/watchmill/watchmill/registry/strategic"
 )
@@ -32,16 +30,16 @@ type eventForm struct {
 }
 
 var (
-	coreEvents = eventForm{&core.Event{}, schemaOf[core.Event], protobuf.Decoders[core.Event]("Event"), coreRules, coreEventFields, newEventFields}
-	newEvents  = eventForm{&events.Event{}, schemaOf[events.Event], protobuf.Decoders[events.Event]("Event"), newRules, newEventFields, coreEventFields}
+	coreEvents = eventForm{&core.Event{}, schemaOfEvent[core.Event], protobuf.Decoders[core.Event]("Event"), coreRules, coreEventFields, newEventFields}
+	newEvents  = eventForm{&events.Event{}, schemaOfEvent[events.Event], protobuf.Decoders[events.Event]("Event"), newRules, newEventFields, coreEventFields}
 )
 
-// eventConfig returns the configuration of the events of a group, without a schema and a time to live.
+// eventConfig returns the configuration of the events of a group, without a schema, server-side apply and a time to live.
 func eventConfig(of schema.GroupVersion, form eventForm) registry.Config[event] {
 	cfg := registry.Config[event]{
 		Kind:    registry.Kind{Group: of.Group, Version: of.Version, Kind: "Event", Plural: "events", ShortNames: []string{"ev"}},
 		Columns: eventColumns, NoName: true, NoAge: true,
-		Fields: maps.Clone(form.fields), Decoders: form.decoders, Apply: apply.New,
+		Fields: maps.Clone(form.fields), Decoders: form.decoders,
 		StrategicMerge: func(any) (registry.Merge, error) { return strategic.New(form.like) },
 		Strategy: registry.Strategy[event]{
 			ValidateName: func(string, bool) []string { return nil }, Validate: form.rules.validate, CreateOnUpdate: true, NoGeneration: true,
@@ -53,16 +51,6 @@ func eventConfig(of schema.GroupVersion, form eventForm) registry.Config[event] 
 		}
 	}
 	return cfg
-}
-
-// schemaOf returns the schema of a Go type, which a kind of that type would have.
-func schemaOf[T any, P registry.Ptr[T]](kind registry.Kind) (json.RawMessage, error) {
-	answers := func(context.Context, *T) error { return nil }
-	v, err := registry.NewVirtual[T, P](registry.VirtualConfig[T]{Kind: kind, Answer: answers})
-	if err != nil {
-		return nil, err
-	}
-	return v.Resources()[0].Info().Schema, nil
 }
 
 // coreEventFields are the fields for selectors of the core group.

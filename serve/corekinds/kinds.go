@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	core "k8s.io/api/core/v1"
-	events "k8s.io/api/events/v1"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/internal/ownhost"
@@ -90,15 +89,12 @@ func (k *Kinds) open(ctx context.Context) (err error) {
 }
 
 // openEvents opens the stores of the two groups of events over the same objects.
-func (k *Kinds) openEvents(ctx context.Context) (err error) {
-	older, newer := eventConfig(core.SchemeGroupVersion, coreEvents), eventConfig(events.SchemeGroupVersion, newEvents)
+func (k *Kinds) openEvents(ctx context.Context) error {
+	older, newer, err := eventConfigs()
+	if err != nil {
+		return err
+	}
 	older.TTL, newer.TTL = k.cfg.EventTTL, k.cfg.EventTTL
-	if older.Schema, err = coreEvents.schema(older.Kind); err != nil {
-		return err
-	}
-	if newer.Schema, err = newEvents.schema(newer.Kind); err != nil {
-		return err
-	}
 	if _, err := open(ctx, k, older); err != nil {
 		return err
 	}
