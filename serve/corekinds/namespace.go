@@ -35,7 +35,7 @@ func namespaceConfig() registry.Config[core.Namespace] {
 			ValidateName: validation.ValidateNamespaceName, Default: labelNamespace, Canonicalize: labelNamespace,
 			Prepare: prepareNamespace, Validate: validateNamespaceSpec,
 			Keep:      func(n *core.Namespace) bool { return len(n.Spec.Finalizers) > 0 },
-			Terminate: func(n *core.Namespace) { n.Status.Phase = core.NamespaceTerminating },
+			Terminate: terminate,
 		},
 		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New, NoDeleteCollection: true,
 	}
@@ -53,6 +53,11 @@ func labelNamespace(n *core.Namespace) {
 	}
 	labels[core.LabelMetadataName] = n.Name
 	n.Labels = labels
+}
+
+// terminate changes a namespace as it is marked. As in Kubernetes the mark has no period of grace.
+func terminate(n *core.Namespace) {
+	n.DeletionGracePeriodSeconds, n.Status.Phase = nil, core.NamespaceTerminating
 }
 
 // prepareNamespace makes a new namespace active, and leaves the finalizers in the spec to those that finalize it.

@@ -90,6 +90,7 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		marked := c.must(200, "DELETE", inShop, "")
 		require.Equal(t, "Terminating", at(marked, "status.phase"))
 		require.NotEmpty(t, at(marked, "metadata.deletionTimestamp"))
+		require.Nil(t, at(marked, "metadata.deletionGracePeriodSeconds"))
 		synctest.Wait()
 		told := c.must(403, "POST", inShop+"/configmaps", `{"metadata":{"name":"b"}}`)
 		require.Equal(t, `configmaps "b" is forbidden: unable to create new content in namespace shop because it is being terminated`, told["message"])
@@ -98,7 +99,9 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		c.must(403, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
 		c.must(404, "GET", shopsOwn+"/a", "")
 		c.must(200, "GET", inShop, "")
-		c.must(200, "DELETE", inShop, "")
+		again := c.must(200, "DELETE", inShop, "")
+		require.Equal(t, at(marked, "metadata.deletionTimestamp"), at(again, "metadata.deletionTimestamp"))
+		require.Nil(t, at(again, "metadata.deletionGracePeriodSeconds"))
 
 		time.Sleep(4 * time.Second)
 		c.must(404, "GET", inShop, "")
