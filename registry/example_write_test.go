@@ -300,3 +300,32 @@ func ExampleWarn() {
 	// warning: an odd number of teeth wears out soon
 	// <nil>
 }
+
+// The size of a gadget changes by a subresource of its own, which only some users may write.
+func ExampleStore_UpdatePart() {
+	ctx := context.Background()
+	cfg := gadgetConfig()
+	cfg.Kind.Parts = []registry.Part{{Name: "size", Verbs: []string{"update"}}}
+	cfg.Strategy.Prepare = func(ctx context.Context, g, old *Gadget) {
+		if old != nil && registry.SubresourceOf(ctx) != "size" {
+			g.Teeth = old.Teeth
+		}
+	}
+	gadgets := newGadgets(cfg)
+	defer gadgets.Close()
+	larger := func(old *engine.Object[Gadget]) (Gadget, error) {
+		g := old.Value
+		g.Teeth++
+		return g, nil
+	}
+	same, _, err := gadgets.Update(ctx, "default/gear", larger, registry.WriteOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	next, err := gadgets.UpdatePart(ctx, "default/gear", "size", larger, registry.WriteOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(same.Value.Teeth, next.Value.Teeth)
+	// Output: 12 13
+}

@@ -36,6 +36,19 @@ type Kind struct {
 	// leaves status alone. The kind's Go type must have a field of that name in JSON, its own or
 	// that of a struct that it embeds.
 	Status bool
+	// Parts are further subresources by which clients change the objects. What a write of one changes is
+	// for [Strategy].Prepare, which finds out by [SubresourceOf] that it is one. Like a write of the object, it
+	// leaves a status alone that is a subresource.
+	Parts []Part
+}
+
+// Part is a subresource by which clients change a part of an object that others do not change, as those do
+// that finalize a namespace of Kubernetes.
+type Part struct {
+	// Name is that in paths, such as "finalize".
+	Name string
+	// Verbs are one or more of get, patch and update.
+	Verbs []string
 }
 
 // GroupVersionKind returns the apiVersion and kind of the kind's objects.
@@ -73,7 +86,7 @@ func (k Kind) Key(namespace, name string) string {
 
 // withDefaults returns k with defaults for the names that were left out, and lists of its own.
 func (k Kind) withDefaults() Kind {
-	k.ShortNames, k.Categories = slices.Clone(k.ShortNames), slices.Clone(k.Categories)
+	k.ShortNames, k.Categories, k.Parts = slices.Clone(k.ShortNames), slices.Clone(k.Categories), slices.Clone(k.Parts)
 	lower := strings.ToLower(k.Kind)
 	k.Singular, k.Plural = cmp.Or(k.Singular, lower), cmp.Or(k.Plural, plural(lower))
 	return k
@@ -123,6 +136,35 @@ func (k Kind) validate() error {
 	}
 	if k.ListKind == k.Kind {
 		return &engine.ConfigError{Field: "Kind.ListKind", Problem: fmt.Sprintf("is %q, as Kind is; give another name, or none", k.ListKind)}
+	}
+	return k.validateParts()
+}
+
+// validateParts returns an [*engine.ConfigError] for the first part that is wrong.
+func (k Kind) validateParts() error {
+	seen := map[string]bool{statusSubresource: true, scaleSubresource: true}
+	for i, p := range k.Parts {
+		wrong := func(field, problem string) error {
+			return &engine.ConfigError{Field: fmt.Sprintf("Kind.Parts[%d].%s", i, field), Problem: problem}
+		}
+		switch {
+		case seen[p.Name] || len(validation.IsDNS1035Label(p.Name)) > 0:
+			return wrong("Name", fmt.Sprintf("is %q; give a name such as finalize that no other subresource has, status and scale included", p.Name))
+		case len(p.Verbs) == 0 || slices.ContainsFunc(p.Verbs, func(verb string) bool { return !slices.Contains(partVerbs, verb) }):
+			return wrong("Verbs", fmt.Sprintf("are %q; give one or more of %s", p.Verbs, strings.Join(partVerbs, ", ")))
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+// partVerbs are those that the subresources of objects may have.
+var partVerbs = []string{"get", "patch", "update"}
+
+// part returns the part of that name, nil if there is none.
+func (k *Kind) part(name string) *Part {
+	if i := slices.IndexFunc(k.Parts, func(p Part) bool { return p.Name == name }); i >= 0 {
+		return &k.Parts[i]
 	}
 	return nil
 }

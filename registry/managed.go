@@ -44,7 +44,7 @@ type Applier interface {
 type Manager struct {
 	// Name is the name that the writer gives itself; "" is unknown.
 	Name string
-	// Subresource is the one that is written: "", "status" or "scale".
+	// Subresource is the one that is written: "", "status", "scale" or one of [Kind].Parts.
 	Subresource string
 	// StatusOnly: the write leaves the metadata as it was, like one of status with
 	// [Strategy].StatusOnly.

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/watchmill/watchmill/engine"
@@ -57,7 +58,7 @@ type Resource interface {
 // Info describes a resource.
 type Info struct {
 	Kind Kind
-	// Subresource is "", "status", "scale" or that of an action; see [NewAction].
+	// Subresource is "", "status", "scale", one of [Kind].Parts, or that of an action; see [NewAction].
 	Subresource string
 	// Object is the kind of the objects if that is not Kind, as for a scale or an action.
 	Object Kind
@@ -145,13 +146,18 @@ type Stream interface {
 
 // verbs returns the verbs of the kind or a subresource.
 func (c *core) verbs(subresource string) []string {
+	part := c.kind.part(subresource)
 	switch {
+	case c.readOnly && part != nil && !slices.Contains(part.Verbs, "get"):
+		return nil
 	case c.readOnly && subresource != "":
 		return []string{"get"}
 	case c.readOnly:
 		return []string{"get", "list", "watch"}
+	case part != nil:
+		return slices.Clone(part.Verbs)
 	case subresource != "":
-		return []string{"get", "patch", "update"}
+		return slices.Clone(partVerbs)
 	case c.noDeleteCollection:
 		return []string{"create", "delete", "get", "list", "patch", "update", "watch"}
 	}

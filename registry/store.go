@@ -182,6 +182,17 @@ func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old
 	return o, err
 }
 
+// UpdatePart is Update of one of [Kind].Parts, by its name. It creates nothing.
+//
+// Errors: [engine.ErrUnsupported] if the kind has no such part, and as for Update.
+func (s *Store[T]) UpdatePart(ctx context.Context, key, part string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {
+	if s.core.kind.part(part) == nil {
+		return nil, engine.ErrUnsupported
+	}
+	o, _, err := s.update(ctx, key, part, change, opts)
+	return o, err
+}
+
 func (s *Store[T]) update(ctx context.Context, key, subresource string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], bool, error) {
 	if change == nil {
 		return nil, false, &engine.ConfigError{Field: "change", Problem: "is nil; give a function that returns the new value"}
@@ -227,7 +238,8 @@ func (s *Store[T]) DeleteCollection(ctx context.Context, which engine.ListOption
 func (s *Store[T]) Engine() *engine.Engine[T] { return s.engine }
 
 // Resources returns the kind as a [Resource], and the subresources that it has: first its
-// status, then its scale.
+// status, then its scale, and those of [Kind].Parts, except that with Config.ReadOnly those are left out that cannot be
+// read.
 func (s *Store[T]) Resources() []Resource {
 	all := []Resource{&resource{s.core, "", s.core.form}}
 	if s.core.kind.Status {
@@ -235,6 +247,11 @@ func (s *Store[T]) Resources() []Resource {
 	}
 	if s.core.scale != nil {
 		all = append(all, &scaleResource{resource{s.core, scaleSubresource, s.core.scaleForm()}})
+	}
+	for _, p := range s.core.kind.Parts {
+		if len(s.core.verbs(p.Name)) > 0 {
+			all = append(all, &resource{s.core, p.Name, s.core.form})
+		}
 	}
 	return all
 }

@@ -108,7 +108,7 @@ const (
 type Admission struct {
 	Kind      Kind
 	Operation Operation
-	// Subresource is "", "status" or "scale". Object and Old are whole objects for each.
+	// Subresource is "", "status", "scale" or one of [Kind].Parts. Object and Old are whole objects for each.
 	Subresource string
 	// Object points to the value to be written, a *T, which may be changed as in a
 	// [Strategy]; nil for a deletion.

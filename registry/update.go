@@ -54,9 +54,20 @@ type settled struct {
 
 func (*settled) Error() string { return "the update is settled without storing" }
 
+// subresourceKey is the key of the subresource in the context of a write.
+type subresourceKey struct{}
+
+// SubresourceOf returns which subresource a write is of, for the functions of a [Strategy], which get ctx: "" for the
+// object itself, "status", "scale", or one of [Kind].Parts.
+func SubresourceOf(ctx context.Context) string {
+	name, _ := ctx.Value(subresourceKey{}).(string)
+	return name
+}
+
 // update replaces the object under key by what produce returns.
 func (c *core) update(ctx context.Context, key, subresource string, produce produceFunc, opts WriteOptions) (o *store.Object, created bool, err error) {
 	u := &updating{core: c, key: key, subresource: subresource, produce: produce, opts: opts}
+	ctx = context.WithValue(ctx, subresourceKey{}, subresource)
 	for {
 		o, err = c.storage.GuaranteedUpdate(ctx, key, u.next, backend.UpdateOptions{
 			CreateIfMissing: (c.createOnUpdate || opts.applied) && subresource == "", TTL: c.ttl,
@@ -187,12 +198,12 @@ func (u *updating) checkKey(draft *store.Object) error {
 }
 
 // keepToPart keeps an update to its part of the object: status, or the rest. An update
-// of the scale has changed nothing else.
+// of the scale has changed nothing else; those of further parts are for the kind's rules.
 func (u *updating) keepToPart(draft, current *store.Object) *store.Object {
 	switch {
 	case !u.kind.Status, u.subresource == scaleSubresource:
 		return draft
-	case u.subresource == "":
+	case u.subresource != statusSubresource:
 		u.layout.TakeStatus(draft, current)
 		return draft
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/store"
@@ -52,7 +53,11 @@ type discovered struct {
 	Verbs            []string
 	ShortNames       []string
 	Categories       []string
-	Subresources     []struct{ Subresource string }
+	Subresources     []struct {
+		Subresource  string
+		ResponseKind schema.GroupVersionKind
+		Verbs        []string
+	}
 }
 
 // Kinds returns the kinds that can be listed and watched at the server that cfg names,
@@ -136,12 +141,27 @@ func kindsOf(group, version string, resources []discovered) []Served {
 			Group: group, Version: version, Kind: r.ResponseKind.Kind, Plural: r.Resource, Singular: r.SingularResource,
 			ShortNames: r.ShortNames, Categories: r.Categories, ClusterScoped: r.Scope == "Cluster",
 		}
-		for _, sub := range r.Subresources {
-			k.Status = k.Status || sub.Subresource == "status"
-		}
+		k.Status, k.Parts = r.parts()
 		kinds = append(kinds, Served{Kind: k, ReadOnly: !slices.ContainsFunc(r.Verbs, isWrite)})
 	}
 	return kinds
+}
+
+// parts returns which subresources change objects: whether there is one of the status, and the further ones.
+func (r *discovered) parts() (status bool, parts []registry.Part) {
+	seen := map[string]bool{"scale": true}
+	for _, sub := range r.Subresources {
+		verbs := slices.DeleteFunc(slices.Clone(sub.Verbs), func(verb string) bool { return verb != "get" && verb != "patch" && verb != "update" })
+		switch {
+		case sub.Subresource == "status":
+			status = true
+		case sub.ResponseKind != r.ResponseKind, !slices.ContainsFunc(verbs, isWrite): // it does something else, as an eviction does
+		case !seen[sub.Subresource] && len(validation.IsDNS1035Label(sub.Subresource)) == 0: // as a part must be named
+			seen[sub.Subresource] = true
+			parts = append(parts, registry.Part{Name: sub.Subresource, Verbs: verbs})
+		}
+	}
+	return status, parts
 }
 
 // isWrite reports whether a verb of a resource that can be listed and watched changes objects.

@@ -227,6 +227,31 @@ func TestKinds_HaveTheScopeAndStatusOfDiscovery(t *testing.T) {
 	require.Equal(t, []bool{false, true}, []bool{kinds[1].Kind.ClusterScoped, kinds[1].Kind.Status})
 }
 
+// A kind has the subresources by which its objects change, whatever they are, and no others.
+func TestKinds_HaveThePartsOfDiscovery(t *testing.T) {
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api" {
+			_, _ = io.WriteString(w, `{}`)
+			return
+		}
+		const pod = `"responseKind":{"group":"","version":"v1","kind":"Pod"}`
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":""},"versions":[{"version":"v1","resources":[
+			{"resource":"pods",`+pod+`,"verbs":["list","watch"],"subresources":[
+				{"subresource":"status",`+pod+`,"verbs":["get","patch","update"]},
+				{"subresource":"scale","responseKind":{"group":"autoscaling","version":"v1","kind":"Scale"},"verbs":["get","patch","update"]},
+				{"subresource":"eviction","responseKind":{"group":"policy","version":"v1","kind":"Eviction"},"verbs":["create"]},
+				{"subresource":"log",`+pod+`,"verbs":["get"]},
+				{"subresource":"resize",`+pod+`,"verbs":["get","patch","update"]}, {"subresource":"resize",`+pod+`,"verbs":["update"]},
+				{"subresource":"finalize",`+pod+`,"verbs":["update","create"]}, {"subresource":"Odd/1",`+pod+`,"verbs":["update"]}]}]}]}]}`)
+	}))
+	defer origin.Close()
+	kinds, err := remote.Kinds(t.Context(), remote.Config{URL: origin.URL})
+	require.NoError(t, err)
+	require.Len(t, kinds, 1)
+	require.True(t, kinds[0].Kind.Status)
+	require.Equal(t, []registry.Part{{Name: "resize", Verbs: []string{"get", "patch", "update"}}, {Name: "finalize", Verbs: []string{"update"}}}, kinds[0].Kind.Parts)
+}
+
 // A kind that cannot be listed or watched cannot be followed.
 func TestKinds_CanBeListedAndWatched(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -132,8 +132,8 @@
 //     process.
 //   - Rules: the defaults and rules of a kind are those of its [registry.Strategy]. The Go
 //     types of Kubernetes do not bring theirs, nor the fields that selectors may name.
-//   - Subresources are status, scale and the actions of [registry.NewAction]. There are no
-//     streams, such as logs and exec.
+//   - Subresources are status, scale, those of [registry.Kind].Parts and the actions of
+//     [registry.NewAction]. There are no streams, such as logs and exec.
 //   - Encodings: bodies are JSON, or what [registry.Config].Decoders take besides. Answers are
 //     JSON. Clients may prefer protobuf or CBOR if they also accept JSON, as all of client-go
 //     do. A kind without a decoder for protobuf takes no Scale in protobuf either.

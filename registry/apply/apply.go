@@ -123,20 +123,21 @@ func newApplier(kind registry.Kind, served managedfields.TypeConverter, schema *
 	return a, nil
 }
 
-// parts returns the fields that writes may set, nil for all. A write of the object leaves status
-// alone. A write of status sets only status and metadata, or only status. A write of scale has
+// parts returns the fields that writes may set, nil for all. A write of the object, or of one of its further parts,
+// leaves status alone. A write of status sets only status and metadata, or only status. A write of scale has
 // changed nothing but its own field.
 func parts(kind registry.Kind) map[part]fieldpath.Filter {
-	if !kind.Status {
-		return map[part]fieldpath.Filter{{}: nil, {subresource: "scale"}: nil}
+	all := map[part]fieldpath.Filter{{}: nil, {subresource: "scale"}: nil}
+	if kind.Status {
+		status := fieldpath.MakePrefixMatcherOrDie("status")
+		all[part{}] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
+		all[part{subresource: "status"}] = fieldpath.NewIncludeMatcherFilter(status, fieldpath.MakePrefixMatcherOrDie("metadata"))
+		all[part{subresource: "status", statusOnly: true}] = fieldpath.NewIncludeMatcherFilter(status)
 	}
-	status := fieldpath.MakePrefixMatcherOrDie("status")
-	return map[part]fieldpath.Filter{
-		{subresource: "scale"}:  nil,
-		{}:                      fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
-		{subresource: "status"}: fieldpath.NewIncludeMatcherFilter(status, fieldpath.MakePrefixMatcherOrDie("metadata")),
-		{subresource: "status", statusOnly: true}: fieldpath.NewIncludeMatcherFilter(status),
+	for _, p := range kind.Parts {
+		all[part{subresource: p.Name}] = all[part{}]
 	}
+	return all
 }
 
 // Apply implements [registry.Applier].

@@ -48,7 +48,8 @@
 // A namespace need not exist, unlike in Kubernetes: objects may be created in any. So a server of before keeps
 // its objects, and those that are in a namespace without a Namespace stay where they are.
 //
-// Other finalizers in the spec of a namespace keep it, too. Clients take theirs out by the subresource finalize.
+// Other finalizers in the spec of a namespace keep it, too. Clients take theirs out by the subresource finalize, which
+// a replica passes on, too.
 //
 // # Several servers
 //

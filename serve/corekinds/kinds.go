@@ -128,11 +128,7 @@ func openOver[T any, P registry.Ptr[T]](k *Kinds, cfg registry.Config[T], object
 // Resources returns the kinds, for a server.
 func (k *Kinds) Resources() (all []registry.Resource) {
 	for _, s := range k.stores {
-		resources := s.Resources()
-		if s == opened(k.namespaces) {
-			resources = namespaceResources(resources)
-		}
-		all = append(all, resources...)
+		all = append(all, s.Resources()...)
 	}
 	return all
 }

@@ -111,7 +111,7 @@ func (k *Kinds) markOf(o *engine.Object[core.Namespace]) time.Time {
 
 // release lets a namespace go.
 func (k *Kinds) release(ctx context.Context, o *engine.Object[core.Namespace]) error {
-	_, _, err := k.namespaces.Update(inFinalizing(ctx), o.Key, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
+	_, err := k.namespaces.UpdatePart(ctx, o.Key, finalizeSubresource, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
 		n := old.Value
 		n.Spec.Finalizers = slices.DeleteFunc(slices.Clone(n.Spec.Finalizers), func(f core.FinalizerName) bool { return f == core.FinalizerKubernetes })
 		return n, nil

@@ -21,11 +21,17 @@ import (
 // immortal are the namespaces that are always there.
 var immortal = []string{metav1.NamespaceDefault, metav1.NamespacePublic, metav1.NamespaceSystem}
 
+// finalizeSubresource is the name of the subresource by which the finalizers in the spec of a namespace change.
+const finalizeSubresource = "finalize"
+
 // namespaceConfig returns the configuration of namespaces. One that is deleted stays until its spec has no
 // finalizers, which the controller of [Kinds] sees to.
 func namespaceConfig() registry.Config[core.Namespace] {
 	return registry.Config[core.Namespace]{
-		Kind: registry.Kind{Version: "v1", Kind: "Namespace", Plural: "namespaces", ShortNames: []string{"ns"}, ClusterScoped: true, Status: true},
+		Kind: registry.Kind{
+			Version: "v1", Kind: "Namespace", Plural: "namespaces", ShortNames: []string{"ns"}, ClusterScoped: true, Status: true,
+			Parts: []registry.Part{{Name: finalizeSubresource, Verbs: []string{"update"}}},
+		},
 		Columns: []registry.Column[core.Namespace]{{
 			Name: "Status", Type: "string", Description: "Whether it is being deleted.", Value: func(n *core.Namespace) any { return string(n.Status.Phase) },
 		}},
@@ -68,7 +74,7 @@ func prepareNamespace(ctx context.Context, n, old *core.Namespace) {
 		if !slices.Contains(n.Spec.Finalizers, core.FinalizerKubernetes) {
 			n.Spec.Finalizers = append(slices.Clone(n.Spec.Finalizers), core.FinalizerKubernetes)
 		}
-	case !isFinalizing(ctx):
+	case registry.SubresourceOf(ctx) != finalizeSubresource:
 		n.Spec.Finalizers = old.Spec.Finalizers
 	}
 }

@@ -304,6 +304,8 @@ func TestNamespace_ClientsFinalize(t *testing.T) {
 		now := c.must(200, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"},"spec":{"finalizers":["kubernetes","example.com/x","example.com/y"]},"status":{"phase":"Terminating"}}`)
 		require.Equal(t, []any{"kubernetes", "example.com/x", "example.com/y"}, at(now, "spec.finalizers"))
 		require.Equal(t, "Active", at(now, "status.phase"))
+		owner := at(now, "metadata.managedFields").([]any)
+		require.Equal(t, "finalize", owner[len(owner)-1].(map[string]any)["subresource"])
 		c.must(422, "PUT", inShop+"/finalize", `{"metadata":{"name":"shop"},"spec":{"finalizers":["mine"]}}`)
 		c.must(405, "GET", inShop+"/finalize", "")
 		c.must(404, "PUT", namespaces+"/none/finalize", `{"metadata":{"name":"none"}}`)

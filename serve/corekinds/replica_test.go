@@ -75,6 +75,11 @@ func TestReplica_IsAsItsOrigin(t *testing.T) {
 	}
 	replica.must(400, "GET", newEvents+"?fieldSelector=involvedObject.name%3Da", "")
 	replica.must(405, "DELETE", namespaces, "")
+	replica.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+	finalized := replica.must(200, "PUT", inShop+"/finalize?fieldManager=me", `{"metadata":{"name":"shop"},"spec":{"finalizers":["kubernetes","example.com/x"]}}`)
+	require.Equal(t, []any{"kubernetes", "example.com/x"}, at(finalized, "spec.finalizers"))
+	require.Equal(t, finalized, origin.must(200, "GET", inShop, ""))
+	replica.must(405, "GET", inShop+"/finalize", "")
 	require.Contains(t, replica.refused("POST", configMaps, `{"metadata":{"name":"b"},"data":{"a/b":""}}`), "data[a/b]: Invalid value")
 
 	// Where an object has another form than here, its columns are empty.

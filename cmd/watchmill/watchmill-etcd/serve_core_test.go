@@ -131,4 +131,9 @@ func TestServe_CoreKindsAtAReplica(t *testing.T) {
 	must(t, 201, "POST", replica+secretsPath, `{"metadata":{"name":"a"},"stringData":{"x":"y"}}`)
 	must(t, 200, "GET", replica+secretsPath+"?fieldSelector=type%3DOpaque", "")
 	must(t, 400, "GET", replica+secretsPath+"?fieldSelector=kind%3DOpaque", "")
+
+	must(t, 201, "POST", replica+namespacesPath, `{"metadata":{"name":"shop"},"spec":{"finalizers":["example.com/x"]}}`)
+	must(t, 200, "DELETE", replica+namespacesPath+"/shop", "")
+	must(t, 200, "PUT", replica+namespacesPath+"/shop/finalize", `{"metadata":{"name":"shop"}}`)
+	must(t, 404, "GET", origin+namespacesPath+"/shop", "")
 }
