@@ -34,8 +34,8 @@ func (s *Store[T]) Apply(ctx context.Context, key string, config []byte, opts Wr
 // Errors: [engine.ErrNotFound] if there is no object, [engine.ErrUnsupported] if the kind has
 // no status subresource, and as for Apply.
 func (s *Store[T]) ApplyStatus(ctx context.Context, key string, config []byte, opts WriteOptions) (*engine.Object[T], error) {
-	if !s.core.kind.Status {
-		return nil, engine.ErrUnsupported
+	if err := s.core.checkStatus(key); err != nil {
+		return nil, err
 	}
 	o, _, err := s.applyTo(ctx, key, statusSubresource, config, opts)
 	return o, err

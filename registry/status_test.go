@@ -55,6 +55,9 @@ func TestStatus_ChangesItselfAlone(t *testing.T) {
 	require.Equal(t, "Ready", create(t, without, w).Value.Status.Phase)
 	_, err = without.UpdateStatus(t.Context(), "default/a", grow(1), registry.WriteOptions{})
 	require.ErrorIs(t, err, engine.ErrUnsupported)
+	require.EqualError(t, err, `status of "default/a": unsupported: Kind.Status of Widget is not set`)
+	_, applied := without.ApplyStatus(t.Context(), "default/a", []byte(`{}`), registry.WriteOptions{Manager: "m"})
+	require.Equal(t, err, applied)
 }
 
 // A write of the status that takes the last finalizer ends a deletion as any other does.

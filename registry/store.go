@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -175,8 +176,8 @@ func (s *Store[T]) Update(ctx context.Context, key string, change func(old *engi
 //
 // Errors: [engine.ErrUnsupported] if the kind has no status subresource, and as for Update.
 func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {
-	if !s.core.kind.Status {
-		return nil, engine.ErrUnsupported
+	if err := s.core.checkStatus(key); err != nil {
+		return nil, err
 	}
 	o, _, err := s.update(ctx, key, statusSubresource, change, opts)
 	return o, err
@@ -187,10 +188,18 @@ func (s *Store[T]) UpdateStatus(ctx context.Context, key string, change func(old
 // Errors: [engine.ErrUnsupported] if the kind has no such part, and as for Update.
 func (s *Store[T]) UpdatePart(ctx context.Context, key, part string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], error) {
 	if s.core.kind.part(part) == nil {
-		return nil, engine.ErrUnsupported
+		return nil, fmt.Errorf("%s of %q: %w: Kind.Parts of %s has no such part", part, key, engine.ErrUnsupported, s.core.kind.Kind)
 	}
 	o, _, err := s.update(ctx, key, part, change, opts)
 	return o, err
+}
+
+// checkStatus refuses a write of the status of a kind that has no such subresource.
+func (c *core) checkStatus(key string) error {
+	if c.kind.Status {
+		return nil
+	}
+	return fmt.Errorf("status of %q: %w: Kind.Status of %s is not set", key, engine.ErrUnsupported, c.kind.Kind)
 }
 
 func (s *Store[T]) update(ctx context.Context, key, subresource string, change func(old *engine.Object[T]) (T, error), opts WriteOptions) (*engine.Object[T], bool, error) {
