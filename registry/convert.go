@@ -16,7 +16,11 @@ import (
 // nor anything that it points to. They must be pure, and are called concurrently.
 //
 // FromStorage should change nothing of what ToStorage has made: a cache shares the state of storage
-// in memory only as long as FromStorage has nothing to convert.
+// in memory only as long as FromStorage has nothing to convert. In another version than that of storage
+// it cannot help that.
+//
+// A value keeps the apiVersion of the version that has written it, unless a function sets another. A server
+// shows that of the version that is asked for.
 type Conversion[T any] struct {
 	// ToStorage converts a value that is about to be stored. Nil stores it as it is.
 	ToStorage func(value T) (stored T, differs bool)
