@@ -41,7 +41,13 @@
 //
 // With [Deterministic] an engine runs in the caller's goroutine, while a call waits for
 // it, in an order that a seed determines. Its time is a [VirtualClock], which
-// [Engine.Advance] moves.
+// [Engine.Advance] moves. Consumers on goroutines of their own do not suit it: what they wait
+// for fails with [engine.ErrIdle] when the engine has nothing left to run.
+//
+// A program that has goroutines and timers of its own runs in a bubble of testing/synctest, with
+// an engine that [New] starts there. The engine's time is then the bubble's, synctest.Wait returns
+// when the engine has delivered everything, too, and time.Sleep lets its timers fire. Hosts,
+// informers, controllers, and files of package bolt are used in a bubble in the same way.
 //
 // # Faults
 //

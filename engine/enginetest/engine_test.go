@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,36 @@ func TestAdvance_FiresTimersOneByOne(t *testing.T) {
 		e.Advance(2 * time.Minute)
 		enginetest.Expect(t, w, enginetest.Bookmark())
 	}
+}
+
+// A program that has goroutines and timers of its own is tested in a bubble, in which the engine's
+// time is the bubble's.
+func TestNew_InABubbleOfSynctest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := enginetest.New(t, pods())
+		w, err := e.Engine().Watch(t.Context(), engine.WatchOptions{})
+		require.NoError(t, err)
+		types, consumed := make(chan engine.EventType, 2), make(chan error)
+		go func() {
+			for ev, err := range w.Events() {
+				if err != nil {
+					consumed <- err
+					return
+				}
+				types <- ev.Type
+			}
+		}()
+		_, err = e.Engine().CreateWith(t.Context(), pod{Name: "a"}, engine.CreateOptions{TTL: time.Hour})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, engine.Added, <-types)
+		require.Empty(t, types, "it has not expired")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, engine.Deleted, <-types)
+		w.Stop()
+		require.ErrorIs(t, <-consumed, engine.ErrStopped)
+	})
 }
 
 // A handler may wait for the engine in a deterministic run, too. A wait that nothing can end
