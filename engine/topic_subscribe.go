@@ -20,7 +20,8 @@ type SubscribeOptions struct {
 	// From resumes after a revision of Publish or [Subscription.Revision]. It
 	// excludes Last. If messages after it are no longer kept, as after a restart of the
 	// process, that is an [ErrExpired]. A topic has no state to list: subscribe with Last, or
-	// from now on.
+	// from now on. If it is in the future, messages up to it are left out: one that clients
+	// send should not be greater than [Stats].Revision.
 	From Revision
 	// Policy says what happens to a subscriber that stays too far behind: [Park]
 	// or [Terminate]. Park, which is zero, means the topic's.
