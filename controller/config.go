@@ -47,9 +47,10 @@ type Config[T any] struct {
 	Workers int
 	// Limiter decides how long a key that failed waits before it is tried again; nil
 	// means [queue.NewDefaultRateLimiter]: 5 ms and doubling, up to 1000 s, and longer
-	// while more than ten keys a second fail. A change of the object does not wait for that,
-	// also one that Reconcile has made: to pause after such a write, keep the pause in the
-	// object, and return it as Result.RequeueAfter.
+	// while more than ten keys a second fail. [queue.NewExponentialRateLimiter] takes other
+	// bounds. A change of the object does not wait for that, also one that Reconcile has made:
+	// to pause after such a write, keep the pause in the object, and return it as
+	// Result.RequeueAfter.
 	Limiter queue.RateLimiter[string]
 	// MaxAttempts is how many calls in a row may fail for a key before it is given up;
 	// zero means that it is never given up. A key that was given up is reconciled again

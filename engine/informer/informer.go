@@ -80,9 +80,10 @@ func (s *SharedInformer[T]) Quarantined() []Quarantined[T] {
 	return list
 }
 
-// AddIndexers adds indexes over stored and future objects, at any time. Either all
-// are added or none. They can be used when it returns. Changes of this informer wait
-// meanwhile, so it must not be called from a function of the configuration.
+// AddIndexers adds indexes over stored and future objects, at any time. Each is a function of
+// an object's value, as Transform has left it. Either all are added or none. They can be used
+// when it returns. Changes of this informer wait meanwhile, so it must not be called from a
+// function of the configuration.
 //
 // Errors: [ErrIndexConflict] for a name that is taken, [cache.ErrIndexFunc] for
 // a function that is nil, [ErrClosed]. Config.ItemErrors applies to a function that
