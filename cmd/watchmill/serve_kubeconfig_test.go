@@ -12,7 +12,8 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 )
 
-// The name in a kubeconfig is one that the certificate is for, and that leads to the server.
+// The name in a kubeconfig is one that the certificate is for, and that leads to the server. Without TLS it says
+// that there is no certificate to verify, since Kubernetes' client for JavaScript refuses http otherwise.
 func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
@@ -42,6 +43,7 @@ func TestServe_WritesAKubeconfigThatLeadsToTheServer(t *testing.T) {
 		config, err := os.ReadFile(opts.Kubeconfig)
 		require.NoError(t, err)
 		require.Contains(t, string(config), `"server": "`+c.server)
+		require.Equal(t, c.unencrypted, strings.Contains(string(config), `"insecure-skip-tls-verify": true`), "%s", config)
 		stop()
 	}
 }

@@ -171,6 +171,8 @@ func writeKubeconfig(name, url, token string, chain [][]byte) error {
 	}
 	if len(chain) > 0 {
 		cluster["certificate-authority-data"] = base64.StdEncoding.EncodeToString(certificates)
+	} else {
+		cluster["insecure-skip-tls-verify"] = true // Kubernetes' client for JavaScript refuses http without it
 	}
 	user := map[string]any{}
 	if token != "" {
