@@ -83,7 +83,11 @@ func (a *assembly) openKinds(ctx context.Context, o *Options, kinds []kind, cfg 
 	if a.core, err = o.coreKinds(ctx, a.data); err != nil {
 		return err
 	}
-	cfg.Resources = append(cfg.Resources, a.core.providers()...)
+	reviews, err := o.reviews()
+	if err != nil {
+		return err
+	}
+	cfg.Resources = slices.Concat(cfg.Resources, a.core.providers(), reviews)
 	for _, k := range kinds {
 		opened, err := a.data.open(ctx, k)
 		if err != nil {
