@@ -44,6 +44,24 @@
 // not for it, at most ten a second ([engine.WatchOptions].Progress). It is for replicas, by package
 // remote, which could not know otherwise that they have everything.
 //
+// # Behind a proxy
+//
+// A watch passes nginx, HAProxy and others as they are: its header asks them neither to collect events nor to
+// compress them, and it is never quiet for 30 s if its kind is of package registry. What they have to be told:
+//
+//   - The name that clients call the proxy by, if the proxy passes the Host header on: see Security. nginx sends the
+//     address or the name in its proxy_pass instead. A watch over WebSocket with an Origin, as browsers and
+//     Java's clients send it, needs the Host of the client with its port, nginx's $http_host, or the Origin among those
+//     of package serve/websocket.
+//   - HAProxy delays each event by 200 ms without "option http-no-delay" in the frontend.
+//   - nginx refuses bodies above 1 MB without "client_max_body_size 3m", and answers a WebSocket as any watch
+//     without "proxy_http_version 1.1" and the headers Upgrade and Connection.
+//   - Requests are HTTP/1.0, HTTP/1.1 or, over TLS alone, HTTP/2. A path prefix has to be taken off.
+//
+// Users of tokens are known behind a proxy. Those of client certificates are known only if it passes TLS on. Headers in
+// which a proxy tells of a client, such as X-Forwarded-For, have no meaning: [Limits].ConnectionsPerAddress and
+// [Config].Audit see the address of the proxy.
+//
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR
