@@ -142,7 +142,10 @@ func (h handler) page(w http.ResponseWriter) {
 
 // stream sends a state per second until the client is gone or stops reading.
 func (h handler) stream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
+	head := w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("X-Accel-Buffering", "no") // for nginx, which would pass a state on with later ones
+	head.Set("Cache-Control", "no-store, no-transform")
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(period)
 	defer tick.Stop()

@@ -328,6 +328,8 @@ func TestEvents_AreStates(t *testing.T) {
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+	require.Equal(t, "no", answer.Header.Get("X-Accel-Buffering"), "a proxy passes each on at once")
+	require.Equal(t, "no-store, no-transform", answer.Header.Get("Cache-Control"), "nor does it compress them")
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
 	next := func() (s inspect.State) {
