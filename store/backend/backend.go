@@ -65,9 +65,10 @@ type Backend interface {
 	// write has not been done and will not be.
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
-	// Remove deletes the object under prev's key if it is still prev, which is not
-	// nil. It returns the last state with the revision and the time of the deletion,
-	// as [store.Schema.Gone] makes it. Errors as for Put.
+	// Remove deletes the object under prev's key if it is still prev. It returns the last
+	// state with the revision and the time of the deletion, as [store.Schema.Gone] makes it.
+	// Errors as for Put, and [usercode.ErrConfig] for a prev that is nil or has no revision,
+	// which [CheckExpected] would take for there being no object.
 	Remove(ctx context.Context, prev *store.Object) (*store.Object, error)
 
 	// Revision returns the newest revision, linearizably. It is never zero: empty

@@ -32,4 +32,7 @@
 // a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its
 // panics. A backend that keeps versions in memory calls [store.ShareAttributes], to save memory
 // and time.
+//
+// A service without a history and watches, which is only read, needs no backend of its own: what
+// it answers is written to one in memory, as in the example of package informer that polls.
 package backend
