@@ -314,6 +314,8 @@ func TestClose_HostFirst(t *testing.T) {
 		synctest.Wait() // until it is being reconciled
 		require.NoError(t, host.Close())
 		require.ErrorIs(t, cause, controller.ErrClosed)
+		require.ErrorContains(t, cause, "its host is closed")
+		require.Equal(t, cause, c.Err())
 		require.ErrorIs(t, c.Enqueue("a"), controller.ErrClosed)
 		require.NoError(t, c.Close())
 		_, err = controller.New(cfg)

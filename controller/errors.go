@@ -14,14 +14,17 @@ import (
 var (
 	// ErrConfig: the configuration is wrong. The error is an [*engine.ConfigError].
 	ErrConfig = engine.ErrConfig
-	// ErrClosed: the controller was closed. It is the cause of the contexts of calls
-	// that run then.
+	// ErrClosed: the controller was closed, or its host. It is the cause of the contexts of
+	// calls that run then.
 	ErrClosed = errors.New("controller closed")
 	// ErrReconcile: Reconcile failed. The error is a [*ReconcileError].
 	ErrReconcile = errors.New("reconcile failed")
 	// ErrStillRunning: Close gave up waiting. The error is a [*CloseError].
 	ErrStillRunning = engine.ErrStillRunning
 )
+
+// errHostClosed is the ErrClosed of a controller that nothing has closed but its host.
+var errHostClosed = fmt.Errorf("%w: its host is closed", ErrClosed)
 
 // ReconcileError is a call of Reconcile that failed.
 type ReconcileError struct {

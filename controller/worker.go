@@ -44,7 +44,7 @@ func (r *root) ChildStopped(ctx *actors.Context, id actors.ID) {
 
 // Stopping ends the controller if its host was closed.
 func (r *root) Stopping(*actors.Context) {
-	r.core.cancel(ErrClosed)
+	r.core.cancel(errHostClosed) // the first cause stays: after Close it is ErrClosed
 	r.core.queue.ShutDown()
 }
 
