@@ -55,7 +55,8 @@ type Config[T any] struct {
 	// Scale gives the kind a scale subresource; nil means none.
 	Scale *Scale[T]
 	// Schema is the kind's OpenAPI schema. Nil means one made from T's tags: json, and
-	// description for the descriptions of fields.
+	// description for the descriptions of fields. Without that tag the descriptions are what the method SwaggerDoc of
+	// a type returns, which Kubernetes' types have: those of fields by their names in JSON, and its own by "".
 	Schema json.RawMessage
 	// StorageVersion is the version in which storage has the objects, for a kind that is served
 	// in several versions; "" means that of Kind. Discovery tells clients of it by a hash. A

@@ -17,7 +17,7 @@
 // Objects are in memory unless [Config].Storage opens other storage for them. A program that needs no more than
 // one of the kinds opens a store of [ConfigMap] or [Secret], or of package serve/lease.
 //
-// The rules, defaults, fields for selectors and columns of tables are Kubernetes'. Clients may send JSON and
+// The rules, defaults, fields for selectors, columns of tables, and the texts of kubectl explain are Kubernetes'. Clients may send JSON and
 // protobuf, and all four kinds of patches. Answers are JSON, as always.
 //
 // # Secrets

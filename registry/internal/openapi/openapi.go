@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/watchmill/watchmill/registry/internal/layout"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // jsonSchema is the part of OpenAPI that Go types need.
@@ -90,7 +92,7 @@ func typeSchema(t reflect.Type, within []reflect.Type) *jsonSchema {
 	case reflect.Pointer:
 		return typeSchema(t.Elem(), within)
 	case reflect.Struct:
-		s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}}
+		s := &jsonSchema{Type: "object", Properties: map[string]*jsonSchema{}, Description: textsOf(t)[""]}
 		s.addFields(t, within)
 		return s
 	}
@@ -140,10 +142,12 @@ func (s *jsonSchema) addFields(t reflect.Type, within []reflect.Type) {
 			s.addFields(inlined, append(within, inlined))
 		}
 	}
+	texts := textsOf(t)
 	for f := range t.Fields() {
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.IsExported() && name != "-" && !isInlined(f) {
-			s.addField(f, cmp.Or(name, f.Name), rest, within)
+			name = cmp.Or(name, f.Name)
+			s.addField(f, name, rest, cmp.Or(f.Tag.Get("description"), texts[name]), within)
 		}
 	}
 }
@@ -154,13 +158,11 @@ func isInlined(f reflect.StructField) bool {
 	return f.Anonymous && name == "" && indirect(f.Type).Kind() == reflect.Struct
 }
 
-// addField adds one field by its tags.
-func (s *jsonSchema) addField(f reflect.StructField, name, rest string, within []reflect.Type) {
+// addField adds one field by its tags, with a description, or that of its type if there is none.
+func (s *jsonSchema) addField(f reflect.StructField, name, rest, description string, within []reflect.Type) {
 	optional := strings.Contains(rest, "omitempty") || strings.Contains(rest, "omitzero")
 	p := typeSchema(f.Type, within)
-	if text := f.Tag.Get("description"); text != "" {
-		p.Description = text
-	}
+	p.Description = cmp.Or(description, p.Description)
 	p.mergeBy(f.Tag.Get("patchStrategy"), f.Tag.Get("patchMergeKey"))
 	if strings.Contains(rest, "string") && (p.Type == "integer" || p.Type == "number" || p.Type == "boolean") {
 		p.Type, p.Format = "string", ""
@@ -170,6 +172,32 @@ func (s *jsonSchema) addField(f reflect.StructField, name, rest string, within [
 		s.Required = append(s.Required, name)
 	}
 	s.Properties[name] = p
+}
+
+// documented is what Kubernetes' types have: the descriptions of the fields by their names in JSON, and that of the
+// type itself by "".
+type documented interface{ SwaggerDoc() map[string]string }
+
+// textsOf returns the descriptions that a struct has of itself and its fields. Those of a struct that is embedded in
+// it are none, although they are promoted.
+func textsOf(t reflect.Type) map[string]string {
+	texts := swaggerDoc(t)
+	for f := range t.Fields() {
+		if f.Anonymous && len(texts) > 0 && maps.Equal(texts, swaggerDoc(indirect(f.Type))) {
+			return nil
+		}
+	}
+	return texts
+}
+
+// swaggerDoc returns what the method of a type returns, nil if it has none.
+func swaggerDoc(t reflect.Type) (texts map[string]string) {
+	of, has := reflect.Zero(t).Interface().(documented)
+	if !has {
+		return nil
+	}
+	_ = usercode.Call("SwaggerDoc", t.String(), func() { texts = of.SwaggerDoc() }) // which panics if it is that of a nil pointer
+	return texts
 }
 
 // mergeBy sets how a list or a map merges, by the tags that Kubernetes' types have.

@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -139,4 +140,53 @@ type Chained struct {
 
 func TestOf_ATypeInlinedInItselfEnds(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, string(openapi.Of(reflect.TypeFor[Chained]())))
+}
+
+// box is documented as Kubernetes' types are.
+type box struct {
+	metav1.TypeMeta `json:",inline"`
+	Size            int   `json:"size,omitempty"`
+	Lid             named `json:"lid,omitempty"`
+	Inner           *lid  `json:"inner,omitempty"`
+	Lids            []lid `json:"lids,omitempty" description:"All of them."`
+}
+
+func (box) SwaggerDoc() map[string]string {
+	return map[string]string{"": "A box.", "size": "How large it is.", "lids": "not this"}
+}
+
+// lid is documented, too.
+type lid struct {
+	Round bool `json:"round,omitempty"`
+}
+
+func (lid) SwaggerDoc() map[string]string {
+	return map[string]string{"": "A lid.", "round": "Whether it is round."}
+}
+
+// Fields without a tag have the descriptions that their struct gives them, or their types.
+func TestOf_DescriptionsAreThoseOfKubernetesTypes(t *testing.T) {
+	const (
+		round = `{"type":"object","description":%q,"properties":{"round":{"type":"boolean","description":"Whether it is round."}}}`
+		size  = `"size":{"type":"integer","format":"int64"`
+	)
+	properties := size + `,"description":"How large it is."},
+		"lid":{"type":"object","properties":{"name":{"type":"string","description":"What it is called."}},"required":["name"]},
+		"inner":` + fmt.Sprintf(round, "A lid.") + `,
+		"lids":{"type":"array","description":"All of them.","items":` + fmt.Sprintf(round, "A lid.") + `}`
+	const typeMeta = `"apiVersion":{"type":"string","description":"APIVersion defines the versioned schema of this representation of an object."},
+		"kind":{"type":"string","description":"Kind is the type of object that this is, in camel case."},`
+	require.JSONEq(t, `{"type":"object","description":"A box.","properties":{`+typeMeta+properties+`}}`, string(openapi.Of(reflect.TypeFor[box]())))
+
+	// What embeds one is another type, whose own fields are not those that are described.
+	type outer struct {
+		*lid `json:",inline"`
+		Size int `json:"size,omitempty"`
+	}
+	type outermost struct {
+		outer `json:",inline"`
+		Color string `json:"round,omitempty"`
+	}
+	require.JSONEq(t, `{"type":"object","properties":{"round":{"type":"boolean","description":"Whether it is round."},`+size+`}}}`, string(openapi.Of(reflect.TypeFor[outer]())))
+	require.JSONEq(t, `{"type":"object","properties":{"round":{"type":"string"},`+size+`}}}`, string(openapi.Of(reflect.TypeFor[outermost]())))
 }
