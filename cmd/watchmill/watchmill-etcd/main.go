@@ -199,7 +199,7 @@ func newReviews() (serve.Provider, error) {
 // openCore opens the kinds of --core-kinds.
 func openCore(ctx context.Context, cfg server.CoreConfig) (server.CoreKinds, error) {
 	kinds, err := corekinds.New(ctx, corekinds.Config{
-		Storage: cfg.Storage, Host: cfg.Host, GarbageCollection: cfg.GarbageCollection, OnError: cfg.OnError,
+		Storage: cfg.Storage, Host: cfg.Host, EventTTL: cfg.EventTTL, GarbageCollection: cfg.GarbageCollection, OnError: cfg.OnError,
 	})
 	if err != nil {
 		return nil, err

@@ -81,6 +81,17 @@ func TestServe_CoreKindsBesideOthers(t *testing.T) {
 	}
 }
 
+// An event expires when --event-ttl says.
+func TestServe_EventsLiveAsLongAsTheFlagSays(t *testing.T) {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	ttl := time.Second
+	url, stop := servingWith(t, server.Flags{CoreKinds: true, EventTTL: &ttl, Data: "memory"})
+	defer stop()
+	events := url + "/api/v1/namespaces/default/events"
+	must(t, 201, "POST", events, `{"metadata":{"name":"a"},"involvedObject":{"namespace":"default"}}`)
+	eventually(t, 404, "GET", events+"/a", "")
+}
+
 // Of servers that share storage any deletes what a namespace has.
 func TestServe_TwoServersDeleteANamespace(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,6 +27,8 @@ type CoreConfig struct {
 	// Storage opens the storage of a kind, by its plural with its group, and Host runs its engine.
 	Storage func(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error)
 	Host    *engine.Host
+	// EventTTL is how long an event lives after its last change, zero for the default.
+	EventTTL time.Duration
 	// GarbageCollection: a garbage collector runs beside the server.
 	GarbageCollection bool
 	// OnError gets why the objects of a namespace could not be deleted.
@@ -54,9 +57,13 @@ func (c *Core) replica(of registry.Kind) registry.Config[object] {
 	return registry.Config[object]{Kind: of}
 }
 
-// mayServeCore returns an error if this program has no kinds of Kubernetes itself, and is to serve them.
+// mayServeCore returns an error if this program has no kinds of Kubernetes itself, and is to serve them, and for a flag
+// about them if it is not.
 func (o *Options) mayServeCore() error {
-	if !o.CoreKinds || o.Core != nil {
+	switch {
+	case o.EventTTL != 0 && !o.CoreKinds:
+		return &engine.ConfigError{Field: "--event-ttl", Problem: "is for events of --core-kinds, which is missing; give both or neither"}
+	case !o.CoreKinds, o.Core != nil:
 		return nil
 	}
 	return &engine.ConfigError{Field: "--core-kinds", Problem: "needs the types of Kubernetes, which this program does not have; use watchmill-etcd serve, which cmd/watchmill/watchmill-etcd builds"}
@@ -72,7 +79,7 @@ func (o *Options) coreKinds(ctx context.Context, d *data) (*coreKinds, error) {
 		return nil, nil
 	}
 	opened, err := o.Core.Open(ctx, CoreConfig{
-		Storage: d.storage, Host: d.host, GarbageCollection: o.GarbageCollector,
+		Storage: d.storage, Host: d.host, EventTTL: o.EventTTL, GarbageCollection: o.GarbageCollector,
 		OnError: func(err error) { logControllerError(d.log, "namespaces", "what is in a namespace is not deleted", err) },
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ type Flags struct {
 	CRD                      help.GivenEach `name:"crd" placeholder:"FILE,..." help:"CustomResourceDefinition manifests of the kinds to serve. A replica needs none: it then has the preferred version of each kind of its origin, and follows the definitions there, if there are any. Only watchmill-etcd evaluates rules in CEL."`
 	AllowCRDs                bool           `name:"allow-crds" help:"Let clients create CustomResourceDefinitions, whose kinds are served at once. They are in --data, too. No --crd is needed then."`
 	CoreKinds                bool           `help:"Serve kinds of Kubernetes itself that most programs need: ConfigMaps, Secrets, Events, Leases and Namespaces, for Helm, leader election and kubectl create namespace, which are in --data, too; and reviews of access, for consoles such as k9s, which a replica always has. No --crd is needed then. Only watchmill-etcd has them."`
+	EventTTL                 *time.Duration `name:"event-ttl" placeholder:"D" help:"How long an event of --core-kinds lives after its last change, such as 24h (1h)."`
 	GarbageCollector         bool           `help:"A garbage collector, such as that of a kube-controller-manager, runs against the server: leave to it what becomes of the objects that a deleted one owns, as clients ask by kubectl delete --cascade=orphan or foreground. Without the flag it deletes those that were to be orphaned. With the flag, but without a collector, an object that is deleted so stays."`
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
 	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
@@ -88,6 +89,9 @@ func (f *Flags) Validate() error {
 	if every := f.SnapshotEvery; every != nil && *every == 0 {
 		return fmt.Errorf("--snapshot-every is 0s; give %v or more", minSnapshotEvery) // zero would be the default
 	}
+	if ttl := f.EventTTL; ttl != nil && (*ttl < minEventTTL || *ttl > maxEventTTL) {
+		return fmt.Errorf("--event-ttl is %v; give %v or more, and at most 100 years", *ttl, minEventTTL)
+	}
 	if f.ShutdownDelay < 0 {
 		return fmt.Errorf("--shutdown-delay is %v; give 0s or more", f.ShutdownDelay)
 	}
@@ -96,6 +100,12 @@ func (f *Flags) Validate() error {
 	}
 	return nil
 }
+
+// minEventTTL and maxEventTTL are the bounds of --event-ttl: etcd counts it in seconds, and keeps none for longer.
+const (
+	minEventTTL = time.Second
+	maxEventTTL = 100 * 365 * 24 * time.Hour
+)
 
 // compressAbove is the size in bytes above which --compress compresses, the same as in the API
 // server.
@@ -113,6 +123,9 @@ func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 			ShutdownDelay: max(f.ShutdownDelay, 1), DrainWatches: max(f.DrainWatches, 1), // zero would be the default
 		},
 		Origins: f.Origin, Out: out, Log: log,
+	}
+	if f.EventTTL != nil {
+		o.EventTTL = *f.EventTTL
 	}
 	if f.SnapshotEvery != nil {
 		o.SnapshotEvery = *f.SnapshotEvery

@@ -14,9 +14,9 @@ import (
 )
 
 func TestFlags_SetEachOption(t *testing.T) {
-	every, perUser, perAddress := 15*time.Minute, 3, 9
+	ttl, every, perUser, perAddress := time.Minute, 15*time.Minute, 3, 9
 	flags := Flags{
-		Listen: "listen", CRD: []string{"crd"}, AllowCRDs: true, GarbageCollector: true, Data: "data", Snapshot: "snapshot", SnapshotEvery: &every,
+		Listen: "listen", CRD: []string{"crd"}, AllowCRDs: true, CoreKinds: true, EventTTL: &ttl, GarbageCollector: true, Data: "data", Snapshot: "snapshot", SnapshotEvery: &every,
 		Upstream: "upstream", UpstreamTokenFile: "upstream-token", Kubeconfig: "kubeconfig", TokenFile: "tokens",
 		TLSCert: "cert", TLSKey: "key", ClientCA: "ca", AuditLog: "audit", Metrics: true, Compress: true,
 		MaxReads: 4, MaxWrites: 5, MaxWatches: 6, MaxWatchesPerUser: &perUser, MaxConnectionsPerAddress: &perAddress,
@@ -28,7 +28,7 @@ func TestFlags_SetEachOption(t *testing.T) {
 	require.Same(t, log, got.Log)
 	got.Out, got.Log = nil, nil
 	require.Equal(t, Options{
-		Listen: "listen", CRDs: []string{"crd"}, AllowCRDs: true, GarbageCollector: true, Data: "data", Storages: storages, Snapshot: "snapshot", SnapshotEvery: every,
+		Listen: "listen", CRDs: []string{"crd"}, AllowCRDs: true, CoreKinds: true, EventTTL: ttl, GarbageCollector: true, Data: "data", Storages: storages, Snapshot: "snapshot", SnapshotEvery: every,
 		Upstream: "upstream", UpstreamTokenFile: "upstream-token", Kubeconfig: "kubeconfig", TokenFile: "tokens",
 		CertFile: "cert", KeyFile: "key", ClientCAFile: "ca", AuditLog: "audit", Metrics: true, CompressAbove: compressAbove,
 		Limits: serve.Limits{

@@ -36,6 +36,8 @@ type Options struct {
 	// has none.
 	CoreKinds bool
 	Core      *Core
+	// EventTTL is how long an event of CoreKinds lives after its last change, zero for the default.
+	EventTTL time.Duration
 	// GarbageCollector: a garbage collector runs beside the server.
 	GarbageCollector bool
 	// Rules has the manifests' rules in CEL evaluated; nil has them noted.
