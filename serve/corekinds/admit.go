@@ -19,8 +19,8 @@ import (
 var errImmortal = errors.New("this namespace may not be deleted")
 
 // Admit refuses to create objects in a namespace that is being deleted, and to delete a namespace that is always there,
-// so that Kinds are a [registry.Admitter] for the program's other kinds. It does not block, except that it asks storage
-// until the namespaces have been read.
+// so that Kinds are a [registry.Admitter] for the program's other kinds. In a namespace that is being deleted it takes note
+// of objects that go. It does not block, except that it asks storage until the namespaces have been read.
 //
 // Errors: [engine.ErrNotReady], [engine.ErrEngineClosed], ctx's cause, or a StatusError of k8s.io/apimachinery: Forbidden
 // as in Kubernetes, with the cause NamespaceTerminating, by which clients know that they are to give up;
@@ -32,7 +32,10 @@ func (k *Kinds) Admit(ctx context.Context, a *registry.Admission) error {
 			return errImmortal
 		}
 		return nil
-	case a.Operation != registry.OperationCreate, a.Kind.ClusterScoped:
+	case a.Kind.ClusterScoped:
+		return nil
+	case a.Operation != registry.OperationCreate:
+		k.notice(ctx, a)
 		return nil
 	}
 	name := a.Object.(metav1.Object).GetNamespace()

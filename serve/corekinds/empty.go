@@ -20,9 +20,11 @@ const emptyPage = 10_000
 // errLetGo: the namespace that is being emptied is gone, or another one has its name.
 var errLetGo = errors.New("the namespace was let go")
 
-// empty deletes the objects of all kinds in a namespace, and returns those kinds of which some are left. The error
-// joins those of the kinds whose objects cannot be deleted, or is errLetGo.
-func (k *Kinds) empty(ctx context.Context, of *engine.Object[core.Namespace]) (left []string, err error) {
+// empty deletes the objects of all kinds in a namespace, and returns those kinds of which some are left, and whether one
+// of them is closing, so that it is soon gone or replaced. The error joins those of the kinds whose objects cannot be
+// deleted, or is errLetGo.
+func (k *Kinds) empty(ctx context.Context, of *engine.Object[core.Namespace]) (left []string, closing bool, err error) {
+	ctx = context.WithValue(ctx, emptying{}, true)
 	var errs []error
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range k.server.Resources() {
@@ -34,14 +36,16 @@ func (k *Kinds) empty(ctx context.Context, of *engine.Object[core.Namespace]) (l
 		seen[kind] = true // its other versions have the same objects
 		switch some, err := k.emptyOf(ctx, r, of); {
 		case errors.Is(err, errLetGo):
-			return nil, err
-		case some || errors.Is(err, engine.ErrEngineClosed): // the kind may be gone, or be replaced
+			return nil, false, err
+		case errors.Is(err, engine.ErrEngineClosed):
+			left, closing = append(left, kind.String()), true
+		case some:
 			left = append(left, kind.String())
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", kind, err))
 		}
 	}
-	return left, errors.Join(errs...)
+	return left, closing, errors.Join(errs...)
 }
 
 // emptyOf deletes the objects of a kind in a namespace, and reports whether some are left. It deletes only what it has

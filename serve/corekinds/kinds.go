@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	core "k8s.io/api/core/v1"
 
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/internal/ownhost"
+	"github.com/watchmill/watchmill/queue"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/serve"
@@ -35,10 +37,11 @@ type Kinds struct {
 
 	mu         sync.Mutex
 	closed     bool
-	controller *controller.Controller[core.Namespace] // nil before Start
-	server     *serve.Server                          // set by Start
+	controller atomic.Pointer[controller.Controller[core.Namespace]] // nil before Start
+	server     *serve.Server                                         // set by Start
 
-	marks sync.Map // of mark, by namespace: those that are being deleted
+	marks sync.Map                  // of *mark, by namespace: those that are being deleted
+	looks queue.RateLimiter[string] // by namespace: when to look again for objects that finalizers keep
 }
 
 // opened is a store of any type.
@@ -54,7 +57,7 @@ func New(ctx context.Context, cfg Config) (_ *Kinds, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	k := &Kinds{cfg: cfg.withDefaults()}
+	k := &Kinds{cfg: cfg.withDefaults(), looks: queue.NewExponentialRateLimiter[string](firstLook, longestPause)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, k.Close())
@@ -156,8 +159,8 @@ func (k *Kinds) Close() error {
 	if k.closed {
 		return nil
 	}
-	if k.controller != nil {
-		if err := k.controller.Close(); err != nil {
+	if started := k.controller.Load(); started != nil {
+		if err := started.Close(); err != nil {
 			return err
 		}
 	}

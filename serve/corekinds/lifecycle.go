@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -22,10 +21,12 @@ const (
 	// staysFor is how long a namespace stays at least, once its controller knows of its mark: writes that were admitted
 	// before have been stored by then, and other servers know of the mark, too.
 	staysFor = 2 * time.Second
-	// lookAgainAfter is how long the controller waits before it looks again for objects that finalizers keep.
-	lookAgainAfter = time.Second
-	// firstPause and longestPause are the pauses after objects could not be deleted.
-	firstPause, longestPause = 100 * time.Millisecond, 30 * time.Second
+	// firstLook is how long the controller waits before it looks again for objects that finalizers keep, at first.
+	firstLook = time.Second
+	// firstPause is the first pause after objects could not be deleted.
+	firstPause = 100 * time.Millisecond
+	// longestPause is the longest of both pauses, which double.
+	longestPause = 30 * time.Second
 	// atOnce is how many namespaces are emptied at once: one with many objects holds up few others.
 	atOnce = 4
 )
@@ -50,63 +51,102 @@ func (k *Kinds) Start(ctx context.Context, server *serve.Server) error {
 	return k.startController(server)
 }
 
-func (k *Kinds) startController(server *serve.Server) (err error) {
+func (k *Kinds) startController(server *serve.Server) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
 	case k.closed:
 		return engine.ErrEngineClosed
-	case k.controller != nil:
+	case k.controller.Load() != nil:
 		return ErrStarted
 	}
 	k.server = server
-	k.controller, err = controller.New(controller.Config[core.Namespace]{
+	started, err := controller.New(controller.Config[core.Namespace]{
 		Source: k.namespaces.Engine().Source(), Host: k.cfg.Host, Name: "namespaces", Reconcile: k.reconcile, OnError: k.cfg.OnError,
 		Workers: atOnce, Limiter: queue.NewExponentialRateLimiter[string](firstPause, longestPause),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	k.controller.Store(started)
+	return nil
 }
 
 // reconcile deletes the objects of a namespace that is being deleted, and then lets it go.
 func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[core.Namespace]) (controller.Result, error) {
 	if o == nil || o.Value.DeletionTimestamp == nil || !slices.Contains(o.Value.Spec.Finalizers, core.FinalizerKubernetes) {
 		k.marks.Delete(name)
+		k.looks.Forget(name)
 		return controller.Result{}, nil
 	}
-	until := k.markOf(o).Add(staysFor)
-	left, failed := k.empty(ctx, o)
+	m := k.markOf(o)
+	left, closing, failed := k.empty(ctx, o)
 	if errors.Is(failed, errLetGo) {
 		return controller.Result{}, nil
 	}
-	if err := k.report(ctx, o, left, failed); err != nil || failed != nil {
+	if err := k.report(ctx, o, m, left, failed); err != nil || failed != nil {
 		return controller.Result{}, errors.Join(failed, err)
 	}
-	wait := until.Sub(k.cfg.Host.Clock().Now())
+	now := k.cfg.Host.Clock().Now()
+	wait := m.at.Add(staysFor).Sub(now)
 	switch {
+	case closing:
+		return controller.Result{RequeueAfter: firstLook}, nil
 	case len(left) > 0:
-		return controller.Result{RequeueAfter: lookAgainAfter}, nil
+		return controller.Result{RequeueAfter: k.looks.When(name, now)}, nil
 	case wait > 0:
 		return controller.Result{RequeueAfter: wait}, nil
 	}
 	return controller.Result{}, k.release(ctx, o)
 }
 
-// mark is of when the controller has learned that the namespace with that uid is being deleted.
+// mark is what the controller knows of the namespace with that uid, which is being deleted. One call of reconcile at a
+// time has it.
 type mark struct {
 	uid types.UID
-	at  time.Time
+	// at is when the controller has learned of the deletion.
+	at time.Time
+	// reported is what was last written to the status, and reportedAt when.
+	reported   remains
+	reportedAt time.Time
 }
 
-// markOf returns when the controller has learned that a namespace is being deleted. The time of the deletion in
-// its metadata has whole seconds, of the clock of the server that has marked it.
-func (k *Kinds) markOf(o *engine.Object[core.Namespace]) time.Time {
+// markOf returns the mark of a namespace, a new one if there is none. The time of the deletion in its metadata has whole
+// seconds, of the clock of the server that has marked it.
+func (k *Kinds) markOf(o *engine.Object[core.Namespace]) *mark {
 	known, _ := k.marks.Load(o.Key)
-	if m, is := known.(mark); is && m.uid == o.Value.UID {
-		return m.at
+	if m, is := known.(*mark); is && m.uid == o.Value.UID {
+		return m
 	}
-	now := k.cfg.Host.Clock().Now()
-	k.marks.Store(o.Key, mark{o.Value.UID, now})
-	return now
+	m := &mark{uid: o.Value.UID, at: k.cfg.Host.Clock().Now()}
+	k.marks.Store(o.Key, m)
+	k.looks.Forget(o.Key)
+	return m
+}
+
+// emptying is the key of a context in which the controller deletes objects.
+type emptying struct{}
+
+// notice has the controller look soon at a namespace that is being deleted if a write makes an object in it go, which may
+// be the last one that finalizers have kept.
+func (k *Kinds) notice(ctx context.Context, a *registry.Admission) {
+	namespace := a.Old.(metav1.Object).GetNamespace()
+	if _, marked := k.marks.Load(namespace); !marked || a.DryRun || !mayGo(a) || ctx.Value(emptying{}) != nil {
+		return
+	}
+	k.looks.Forget(namespace)
+	if started := k.controller.Load(); started != nil {
+		_ = started.EnqueueAfter(namespace, firstLook) // it may be closed
+	}
+}
+
+// mayGo reports whether a write may make its object go.
+func mayGo(a *registry.Admission) bool {
+	if a.Operation == registry.OperationDelete {
+		return true
+	}
+	m := a.Object.(metav1.Object)
+	return m.GetDeletionTimestamp() != nil && len(m.GetFinalizers()) == 0
 }
 
 // release lets a namespace go.
@@ -117,64 +157,6 @@ func (k *Kinds) release(ctx context.Context, o *engine.Object[core.Namespace]) e
 		return n, nil
 	}, registry.WriteOptions{UID: string(o.Value.UID)})
 	return orGone(err)
-}
-
-// report says in the status of a namespace why it is still there.
-func (k *Kinds) report(ctx context.Context, o *engine.Object[core.Namespace], left []string, failed error) error {
-	now := k.conditions(o.Value.Status.Conditions, left, failed)
-	if now == nil {
-		return nil
-	}
-	_, err := k.namespaces.UpdateStatus(ctx, o.Key, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
-		n := old.Value
-		n.Status.Conditions = now
-		return n, nil
-	}, registry.WriteOptions{UID: string(o.Value.UID)})
-	return orGone(err)
-}
-
-// conditions returns the conditions of a namespace that has these kinds of objects left; nil if they are as they were.
-func (k *Kinds) conditions(before []core.NamespaceCondition, left []string, failed error) []core.NamespaceCondition {
-	now := slices.Clone(before)
-	remaining := core.NamespaceCondition{
-		Type: core.NamespaceContentRemaining, Status: core.ConditionFalse, Reason: "ContentRemoved", Message: "All content successfully removed",
-	}
-	if len(left) > 0 {
-		remaining.Status, remaining.Reason = core.ConditionTrue, "SomeResourcesRemain"
-		remaining.Message = "Some resources are remaining: " + strings.Join(left, ", ")
-	}
-	failure := core.NamespaceCondition{
-		Type: core.NamespaceDeletionContentFailure, Status: core.ConditionFalse, Reason: "ContentDeleted",
-		Message: "All content successfully deleted, may be waiting on finalization",
-	}
-	if failed != nil {
-		failure.Status, failure.Reason, failure.Message = core.ConditionTrue, "ContentDeletionFailed", failed.Error()
-	}
-	at := metav1.NewTime(k.cfg.Host.Clock().Now())
-	if changed := setCondition(&now, remaining, at); !setCondition(&now, failure, at) && !changed {
-		return nil
-	}
-	return now
-}
-
-// setCondition sets a condition, and reports whether it differs from what was there. One that says that nothing is
-// wrong is left out if there was none.
-func setCondition(all *[]core.NamespaceCondition, c core.NamespaceCondition, at metav1.Time) (changed bool) {
-	i := slices.IndexFunc(*all, func(o core.NamespaceCondition) bool { return o.Type == c.Type })
-	c.LastTransitionTime = at
-	switch {
-	case i < 0 && c.Status == core.ConditionFalse:
-		return false
-	case i < 0:
-		*all = append(*all, c)
-		return true
-	}
-	before := (*all)[i]
-	if before.Status == c.Status {
-		c.LastTransitionTime = before.LastTransitionTime
-	}
-	(*all)[i] = c
-	return before.Status != c.Status || before.Reason != c.Reason || before.Message != c.Message
 }
 
 // orGone returns the error of a write, nil if the object is gone or is another one by now.

@@ -236,6 +236,44 @@ func TestNamespace_FinalizersOfObjectsKeepIt(t *testing.T) {
 	})
 }
 
+// A namespace that stays is looked at less and less often, but soon after an object in it may have gone.
+func TestNamespace_ThatStaysIsLookedAtSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looks atomic.Int64
+		count := registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+			if a.Operation == registry.OperationDelete {
+				looks.Add(1)
+			}
+			return nil
+		})
+		c := newCluster(t, corekinds.Config{}, count)
+		c.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+		for _, name := range []string{"a", "b", "c"} {
+			c.must(201, "POST", shopsOwn, `{"metadata":{"name":"`+name+`","finalizers":["example.com/x"]}}`)
+		}
+		c.must(200, "DELETE", inShop, "")
+		time.Sleep(time.Hour)
+		require.InDelta(t, 3*125, looks.Load(), 3*10, "each object was to be deleted every half minute")
+
+		before := looks.Load()
+		c.must(200, "PATCH", shopsOwn+"/a", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", merge)
+		c.must(200, "PATCH", shopsOwn+"/a?dryRun=All", `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
+		time.Sleep(20 * time.Second)
+		require.LessOrEqual(t, looks.Load(), before+3, "nothing has gone")
+		c.must(200, "PATCH", shopsOwn+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
+		time.Sleep(2 * time.Second)
+		require.GreaterOrEqual(t, looks.Load(), before+2)
+
+		// What no admitter is told of is found by the next look.
+		for _, key := range []string{"shop/b", "shop/c"} {
+			_, err := c.widgets.Engine().Delete(t.Context(), key, engine.DeleteOptions{})
+			require.NoError(t, err)
+		}
+		time.Sleep(31 * time.Second)
+		c.must(404, "GET", inShop, "")
+	})
+}
+
 func told(condition any) string {
 	c := condition.(map[string]any)
 	return c["type"].(string) + " " + c["status"].(string) + " " + c["message"].(string)

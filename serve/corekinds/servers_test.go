@@ -1,0 +1,72 @@
+package corekinds_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/corekinds"
+	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
+)
+
+// shared is storage of several servers, which closes after them.
+type shared map[string]backend.Backend
+
+// kept is storage that a server does not close.
+type kept struct{ backend.Backend }
+
+func (kept) Close() error { return nil }
+
+func (s shared) open(_ context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+	if s[kind] == nil {
+		objects, err := memoryOf(schema)
+		if err != nil {
+			return nil, err
+		}
+		s[kind] = objects
+	}
+	return kept{s[kind]}, nil
+}
+
+// Servers that share storage and find different errors do not write theirs in turn.
+func TestNamespace_ServersDoNotReplaceEachOthersReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := shared{}
+		t.Cleanup(func() {
+			for _, objects := range storage {
+				require.NoError(t, objects.Close())
+			}
+		})
+		refusing := func(why string) *cluster {
+			refuse := registry.AdmitFunc(func(_ context.Context, a *registry.Admission) error {
+				if a.Operation == registry.OperationDelete {
+					return errors.New(why)
+				}
+				return nil
+			})
+			return newCluster(t, corekinds.Config{Storage: storage.open, OnError: func(error) {}}, refuse)
+		}
+		one, two := refusing("not by one"), refusing("not by two")
+		one.must(201, "POST", namespaces, `{"metadata":{"name":"shop"}}`)
+		for _, c := range []*cluster{one, two} {
+			c.must(201, "POST", shopsOwn, `{"metadata":{"name":"a"}}`)
+		}
+		revision := func(object map[string]any) int {
+			n, err := strconv.Atoi(at(object, "metadata.resourceVersion").(string))
+			require.NoError(t, err)
+			return n
+		}
+		marked := revision(one.must(200, "DELETE", inShop, ""))
+		time.Sleep(time.Hour)
+		now := two.must(200, "GET", inShop, "")
+		require.Contains(t, told(at(now, "status.conditions").([]any)[0]), "NamespaceDeletionContentFailure True widgets.example.com: not by ")
+		require.LessOrEqual(t, revision(now)-marked, 14, "each has written once, and again every ten minutes")
+	})
+}
