@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"go.uber.org/zap"
@@ -41,6 +42,9 @@ type Member struct {
 	// Endpoint is its address, the same after each start.
 	Endpoint string
 
+	// port is where it listens for other members, peer the URL that they know.
+	port, peer string
+
 	t         testing.TB
 	arguments []string
 	log       string
@@ -53,19 +57,28 @@ type Member struct {
 // the test ends. more has further flags for etcd.
 func StartMember(t testing.TB, more ...string) *Member {
 	t.Helper()
-	dir := t.TempDir()
 	client := freeAddress(t, "")
-	peer := freeAddress(t, client)
-	m := &Member{t: t, Endpoint: client, log: filepath.Join(dir, "etcd.log"), arguments: append([]string{
-		"--name=default", "--data-dir=" + filepath.Join(dir, "data"), "--log-outputs=stderr", "--log-level=error",
-		"--heartbeat-interval=" + strconv.Itoa(tickMillis), "--election-timeout=" + strconv.Itoa(electionMillis),
-		"--listen-client-urls=http://" + client, "--advertise-client-urls=http://" + client,
-		"--listen-peer-urls=http://" + peer, "--initial-advertise-peer-urls=http://" + peer,
-		"--initial-cluster=default=http://" + peer,
-	}, more...)}
+	port := freeAddress(t, client)
+	m := newMember(t, "default", Member{Endpoint: client, port: port, peer: "http://" + port}, append([]string{
+		"--initial-cluster=default=http://" + port,
+	}, more...))
 	m.Restart()
 	t.Cleanup(m.Kill)
 	return m
+}
+
+// newMember returns a member without data that is not started, with the addresses of at.
+func newMember(t testing.TB, name string, at Member, more []string) *Member {
+	t.Helper()
+	dir := t.TempDir()
+	at.t, at.log = t, filepath.Join(dir, "etcd.log")
+	at.arguments = append([]string{
+		"--name=" + name, "--data-dir=" + filepath.Join(dir, "data"), "--log-outputs=stderr", "--log-level=error",
+		"--heartbeat-interval=" + strconv.Itoa(tickMillis), "--election-timeout=" + strconv.Itoa(electionMillis),
+		"--listen-client-urls=http://" + at.Endpoint, "--advertise-client-urls=http://" + at.Endpoint,
+		"--listen-peer-urls=http://" + at.port, "--initial-advertise-peer-urls=" + at.peer,
+	}, more...)
+	return &at
 }
 
 // freeAddress returns a local address that is not in use, and is not taken. Its port is
@@ -102,7 +115,13 @@ func (m *Member) Kill() {
 func (m *Member) Restart() {
 	m.t.Helper()
 	m.Kill()
-	if err := m.start(); err != nil {
+	m.check(m.start())
+}
+
+// check fails the test with the member's log if it did not start.
+func (m *Member) check(err error) {
+	m.t.Helper()
+	if err != nil {
 		text, _ := os.ReadFile(m.log)
 		m.t.Fatalf("starting a member: %v\n%s", err, text)
 	}
@@ -130,25 +149,39 @@ func (m *Member) start() error {
 	return m.ready()
 }
 
-// ready waits until the member serves, by a read that needs a leader.
+// ready waits until the member serves, by a read that needs a leader. A learner refuses that.
 func (m *Member) ready() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
-	defer cancel()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Endpoint}, Logger: zap.NewNop(), BackoffWaitBetween: 10 * time.Millisecond})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	for {
+	return within(startPatience, func(ctx context.Context) error {
 		_, err := client.Get(ctx, "ready")
-		if err == nil {
+		if err == nil || rpctypes.ErrorDesc(err) == rpctypes.ErrorDesc(rpctypes.ErrGRPCNotSupportedForLearner) {
 			return nil
 		}
 		select {
 		case ended := <-m.ended:
 			return fmt.Errorf("it ended: %v", ended)
+		default:
+			return err
+		}
+	})
+}
+
+// within makes attempts until one succeeds, or it has taken too long.
+func within(limit time.Duration, attempt func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	for {
+		err := attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not ready within %v: %w", startPatience, err)
+			return fmt.Errorf("not within %v: %w", limit, err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

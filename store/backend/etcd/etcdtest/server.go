@@ -80,13 +80,13 @@ func start(cfg *embed.Config) (*Server, error) {
 	return nil, err
 }
 
-// Client returns a client of an endpoint, for requests that a backend does not make. It
+// Client returns a client of endpoints, for requests that a backend does not make. It
 // is closed when the test ends.
-func Client(t testing.TB, endpoint string) *clientv3.Client {
+func Client(t testing.TB, endpoints ...string) *clientv3.Client {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: startPatience, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: startPatience, Logger: zap.NewNop()})
 	if err != nil {
-		t.Fatalf("connecting to %s: %v", endpoint, err)
+		t.Fatalf("connecting to %v: %v", endpoints, err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
