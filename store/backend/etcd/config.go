@@ -98,8 +98,9 @@ type Config struct {
 	// Buffer bounds what each watch holds.
 	Buffer Buffer
 	// ProgressEvery is how long a watch waits for a response before it requests
-	// progress; zero means [DefaultProgressEvery]. Without an answer for as long again,
-	// and up to a second, it ends with [backend.ErrUnavailable].
+	// progress; zero means [DefaultProgressEvery]. Without anything new for as long again,
+	// and up to a second, it ends with [backend.ErrUnavailable] if the cluster has come
+	// further, or if neither that is known nor the request was answered.
 	ProgressEvery time.Duration
 	// RequestTimeout bounds a call whose context has no deadline; zero means
 	// [DefaultRequestTimeout].

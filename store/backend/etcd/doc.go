@@ -40,10 +40,11 @@
 // keeps the history for a reader that stays further behind. The client resumes by itself
 // after a cut connection or a restarted member.
 //
-// A watch ends with [backend.ErrUnavailable] if the member has no leader, or if an open
-// connection has no responses for twice [Config].ProgressEvery. Reflectors then resume from
-// its revision. If etcd has compacted that, the error is [store.ErrExpired], and they list
-// again.
+// A watch ends with [backend.ErrUnavailable] if the member has no leader, or if there is
+// nothing new from it for twice [Config].ProgressEvery though the cluster has come further:
+// the connection is open and dead, or the member receives no writes. Reflectors then resume
+// from its revision, perhaps at another member. If etcd has compacted that, the error is
+// [store.ErrExpired], and they list again.
 //
 // A member sends at most 1,000 revisions each 100 ms to a watch that catches up, some
 // 7,000 events a second. A watch that is far behind is up to date sooner if its

@@ -145,92 +145,41 @@ func (w *watcher) reopen() (*stream, error) {
 	return w.open(ctx)
 }
 
-// hurry is how often progress is requested while a reader waits for it: a member that is
-// behind the others may not have reached the revision yet.
-const hurry = 100 * time.Millisecond
-
 // receive takes responses until pending is full, and then returns nil, or until the watch
 // ends.
 func (w *watcher) receive(s *stream) error {
 	period := w.backend.config.ProgressEvery
 	timer := time.NewTimer(w.patience(period)) // a reader may wait since before the stream was broken off
 	defer timer.Stop()
-	var request unanswered
+	var request progressRequest
 	for {
 		select {
 		case resp, open := <-s.responses:
 			if !open {
 				return w.brokenOff(w.life)
 			}
+			before := w.position()
 			if full, err := w.add(resp); full || err != nil {
 				return err
 			}
-			request = unanswered{}
-			timer.Reset(w.patience(period))
+			w.answered(&request, w.position() > before)
+			timer.Reset(request.patience(w.patience(period)))
+			continue
+		case newest := <-request.compared:
+			if request.compare(newest, w.position(), time.Now()) {
+				timer.Reset(w.patience(period))
+			}
 			continue
 		case <-timer.C:
 		case <-w.chased:
 		case <-w.life.Done():
 			return store.ErrClosed
 		}
-		if waited := request.repeat(time.Now(), period); waited > 0 {
-			return fmt.Errorf("%w: the watch was not answered for %v", backend.ErrUnavailable, waited.Round(time.Millisecond))
-		}
-		if err := w.ask(s, period); err != nil {
+		if err := w.request(s, &request, period); err != nil {
 			return err
 		}
 		timer.Reset(request.patience(w.patience(period)))
 	}
-}
-
-// lastChance is how much longer to wait, at most, for an answer that is overdue. It may have come while the process,
-// or the machine, was stopped: then it is overdue before it could be read.
-const lastChance = time.Second
-
-// unanswered is a request for progress that has no answer, if there is one.
-type unanswered struct {
-	// since is when it was made, and late when it was found overdue; zero for never.
-	since, late time.Time
-}
-
-// repeat notes that the request is made, or made again. If the member has had all its time for the answer, it
-// returns how long that was.
-func (u *unanswered) repeat(now time.Time, period time.Duration) (waited time.Duration) {
-	switch {
-	case u.since.IsZero():
-		u.since = now
-	case now.Sub(u.since) > period && u.late.IsZero():
-		u.late = now
-	case !u.late.IsZero() && now.Sub(u.late) >= min(lastChance, period):
-		return now.Sub(u.since)
-	}
-	return 0
-}
-
-// patience is how long to wait for the answer, which usually is most.
-func (u *unanswered) patience(most time.Duration) time.Duration {
-	if u.late.IsZero() {
-		return most
-	}
-	return min(most, lastChance)
-}
-
-// patience is how long to wait for a response before requesting progress.
-func (w *watcher) patience(period time.Duration) time.Duration {
-	if w.behind() {
-		return min(hurry, period)
-	}
-	return period
-}
-
-// ask requests progress.
-func (w *watcher) ask(s *stream, period time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, period, errNoAnswer)
-	defer cancel()
-	if err := s.watcher.RequestProgress(ctx); err != nil {
-		return readError(ctx, "requesting progress", err)
-	}
-	return nil
 }
 
 // add adds the events of a response to pending, and reports whether that is full.

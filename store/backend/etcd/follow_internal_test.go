@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchmill/watchmill/store"
@@ -50,17 +50,28 @@ func TestNext_EndsBeforeAChangeWithoutItsLastState(t *testing.T) {
 // cluster answers reads by its revision alone.
 type cluster struct {
 	clientv3.KV
-	revision int64
+	revision atomic.Int64
+	// out: it cannot be read.
+	out atomic.Bool
+}
+
+func newCluster(revision int64) *cluster {
+	c := &cluster{}
+	c.revision.Store(revision)
+	return c
 }
 
 func (c *cluster) Get(context.Context, string, ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	return &clientv3.GetResponse{Header: &pb.ResponseHeader{Revision: c.revision}}, nil
+	if c.out.Load() {
+		return nil, rpctypes.ErrNoLeader
+	}
+	return &clientv3.GetResponse{Header: &pb.ResponseHeader{Revision: c.revision.Load()}}, nil
 }
 
 // A member that catches up by a snapshot sends a watch that is ahead of it what it has had already. If the cluster
 // itself has gone back, the watch ends.
 func TestAdd_LeavesOutWhatWasSentBefore(t *testing.T) {
-	kv := &cluster{revision: 9}
+	kv := newCluster(9)
 	b := &Backend{life: context.Background(), client: &clientv3.Client{KV: kv}, watches: map[*watcher]struct{}{}, keys: newKeyspace("/p")}
 	b.newest.Store(9)
 	b.config.Buffer, b.config.RequestTimeout = Buffer{Events: 10, Bytes: 1000}, time.Minute
@@ -90,129 +101,10 @@ func TestAdd_LeavesOutWhatWasSentBefore(t *testing.T) {
 	}
 	require.Equal(t, []store.Revision{7, 8, 9}, got)
 
-	kv.revision = 6
+	kv.revision.Store(6)
 	send(6)
 	_, err = w.Next(10)
 	require.ErrorIs(t, err, store.ErrFuture)
-}
-
-// member is a watcher of the client that answers requests for progress, unless it is silent.
-type member struct {
-	clientv3.Watcher
-	responses chan clientv3.WatchResponse
-	revision  atomic.Int64
-	asked     atomic.Int64
-	silent    atomic.Bool
-}
-
-func (m *member) RequestProgress(context.Context) error {
-	m.asked.Add(1)
-	if !m.silent.Load() {
-		m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: m.revision.Load()}}
-	}
-	return nil
-}
-
-// A watch goes on as long as the member answers its requests. They are frequent only while a reader waits for a
-// revision that the member has not reached.
-func TestReceive_RequestsProgressAndEndsWithoutAnAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const period = 5 * time.Second
-		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
-		m.revision.Store(5)
-		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
-		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
-		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
-		ended := make(chan error, 1)
-		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: m, responses: m.responses}) }()
-
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Empty(t, ended)
-		require.InDelta(t, time.Hour/period, m.asked.Load(), 1)
-		require.Equal(t, store.Revision(5), w.position())
-
-		before := m.asked.Load()
-		w.chase(7)
-		synctest.Wait()
-		require.Equal(t, before+1, m.asked.Load(), "at once")
-		time.Sleep(time.Second)
-		synctest.Wait()
-		require.InDelta(t, time.Second/hurry, m.asked.Load()-before, 1)
-		m.revision.Store(7)
-		time.Sleep(hurry)
-		synctest.Wait()
-		require.Equal(t, store.Revision(7), w.position())
-		before = m.asked.Load()
-		time.Sleep(period - hurry)
-		synctest.Wait()
-		require.Equal(t, before, m.asked.Load(), "no reader waits any more")
-
-		m.silent.Store(true)
-		silent := time.Now()
-		require.ErrorIs(t, <-ended, backend.ErrUnavailable)
-		require.InDelta(t, 2*period, time.Since(silent), float64(period))
-		w.finish(backend.ErrUnavailable)
-	})
-}
-
-// A reader may have begun to wait before a stream was broken off. The next stream requests progress soon, too.
-func TestReceive_RequestsProgressForAReaderThatWaitsAlready(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
-		m.revision.Store(7)
-		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
-		b.config = Config{ProgressEvery: time.Hour, Buffer: Buffer{Events: 1, Bytes: 1}}
-		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
-		w.chase(7)
-		<-w.chased // as the stream before has
-		ended := make(chan error, 1)
-		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: m, responses: m.responses}) }()
-		time.Sleep(hurry)
-		synctest.Wait()
-		require.Equal(t, store.Revision(7), w.position())
-		w.finish(store.ErrClosed)
-		<-ended
-	})
-}
-
-// slowMember takes long to send a request, as a process that is stopped meanwhile does. The answer can be read only after
-// the watch has looked at the time, since another reader is to wait then, too.
-type slowMember struct {
-	*member
-	sent func()
-}
-
-func (m slowMember) RequestProgress(context.Context) error {
-	m.asked.Add(1)
-	m.sent()
-	return nil
-}
-
-// A process that was stopped for longer than an answer may take reads those that have come meanwhile.
-func TestReceive_ReadsAnAnswerThatWasOverdueBeforeItCouldBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const period = 5 * time.Second
-		m := &member{responses: make(chan clientv3.WatchResponse, 1)}
-		b := &Backend{life: context.Background(), watches: map[*watcher]struct{}{}}
-		b.config = Config{ProgressEvery: period, Buffer: Buffer{Events: 1, Bytes: 1}}
-		w := b.newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
-		slow := slowMember{member: m, sent: func() {
-			if m.asked.Load() == 1 {
-				time.Sleep(2 * period)
-				w.chase(7)
-				time.AfterFunc(hurry/2, func() { m.responses <- clientv3.WatchResponse{Header: &pb.ResponseHeader{Revision: 7}} })
-			}
-		}}
-		ended := make(chan error, 1)
-		go func() { ended <- w.receive(&stream{ctx: context.Background(), watcher: slow, responses: m.responses}) }()
-		time.Sleep(3*period + hurry)
-		synctest.Wait()
-		require.Empty(t, ended)
-		require.Equal(t, store.Revision(7), w.position())
-		w.finish(store.ErrClosed)
-		<-ended
-	})
 }
 
 // A watch is full at either bound of its buffer, and has room again when at most half of both is left.

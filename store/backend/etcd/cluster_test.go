@@ -1,0 +1,84 @@
+package etcd_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/backendtest"
+	"github.com/watchmill/watchmill/store/backend/etcd"
+	"github.com/watchmill/watchmill/store/backend/etcd/etcdtest"
+)
+
+// clusterFixture is a fixture of several members, with a proxy before each of them for the backend, and a client of the
+// first alone.
+type clusterFixture struct {
+	*fixture
+	*etcdtest.Cluster
+	proxies []*etcdtest.Proxy
+}
+
+func newClusterFixture(t testing.TB, members int, change ...func(*etcd.Config)) *clusterFixture {
+	t.Helper()
+	f := &clusterFixture{Cluster: etcdtest.StartCluster(t, members)}
+	f.fixture = &fixture{TB: t, ctx: context.Background(), raw: etcdtest.Client(t, f.Members[0].Endpoint)}
+	f.cfg = etcd.Config{Prefix: newPrefix(), Schema: backendtest.Schema(), ProgressEvery: time.Minute}
+	for _, m := range f.Members {
+		p := etcdtest.StartProxy(t, m.Endpoint)
+		f.proxies = append(f.proxies, p)
+		f.cfg.Endpoints = append(f.cfg.Endpoints, p.Endpoint)
+	}
+	for _, c := range change {
+		c(&f.cfg)
+	}
+	return f
+}
+
+// A member may be in touch with its leader and not receive what is written: its disk has stalled, say. Then a watch that it
+// serves ends, so that it can be resumed at another member.
+func TestWatch_AtAMemberThatHasStalledEnds(t *testing.T) {
+	f := newClusterFixture(t, 3, func(c *etcd.Config) { c.ProgressEvery = time.Second })
+	leader := f.Leader()
+	stalled := (leader + 1) % 3
+	for i, p := range f.proxies {
+		if i != stalled {
+			p.Cut()
+		}
+	}
+	f.Backend = f.open()
+	f.raw = etcdtest.Client(t, f.Members[leader].Endpoint)
+	w := f.watch(f.revision(), "")
+	require.Len(t, w.read(f.foreign("a", "1")), 1)
+	for _, p := range f.proxies {
+		p.Heal()
+	}
+	f.HoldBack(stalled)
+	last := f.foreign("a", "2")
+	events, err := w.end()
+	require.ErrorIs(t, err, backend.ErrUnavailable)
+	require.Empty(t, events)
+
+	f.cfg.Endpoints = []string{f.Members[leader].Endpoint}
+	f.Backend = f.open()
+	require.Equal(t, []string{"MODIFIED a=2 was 1"}, f.watch(w.through, "").read(last))
+}
+
+// A watch from the newest revision on gets no answers from etcd until there is a newer one.
+func TestWatch_OfAClusterWithoutWritesGoesOn(t *testing.T) {
+	f := newFixture(t, func(c *etcd.Config) { c.ProgressEvery = time.Second })
+	var w *follower
+	for end := time.Now().Add(patience); ; { // a busy machine may not read the cluster's revision in time
+		w = f.watch(f.revision(), "")
+		wait(4 * time.Second)
+		_, err := w.Next(1)
+		if err == nil {
+			break
+		}
+		require.True(t, time.Now().Before(end), "%v", err)
+	}
+	last := f.foreign("a", "1")
+	require.Equal(t, []string{"ADDED a=1 was -"}, w.read(last))
+}
