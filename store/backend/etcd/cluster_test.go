@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -64,6 +65,24 @@ func TestWatch_AtAMemberThatHasStalledEnds(t *testing.T) {
 	f.cfg.Endpoints = []string{f.Members[leader].Endpoint}
 	f.Backend = f.open()
 	require.Equal(t, []string{"MODIFIED a=2 was 1"}, f.watch(w.through, "").read(last))
+}
+
+// A learner serves no watch, and a client may know of one: it was added to the cluster, and is to get a vote later.
+func TestWatch_BesideALearner(t *testing.T) {
+	f := newClusterFixture(t, 1)
+	learner := f.AddLearner()
+	f.cfg.Endpoints = append(f.cfg.Endpoints, f.Members[learner].Endpoint)
+	f.Backend = f.open()
+	for n := range 4 { // the client takes turns at the members
+		w := f.watch(f.revision(), "")
+		last := f.foreign(fmt.Sprint(n), "1")
+		require.Equal(t, []string{fmt.Sprintf("ADDED %d=1 was -", n)}, w.read(last))
+		w.Close()
+	}
+
+	f.cfg.Endpoints = []string{f.Members[learner].Endpoint}
+	_, err := etcd.New(f.ctx, f.cfg)
+	require.ErrorIs(t, err, backend.ErrUnavailable)
 }
 
 // A watch from the newest revision on gets no answers from etcd until there is a newer one.

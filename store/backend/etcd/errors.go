@@ -64,6 +64,10 @@ func (e *VersionError) Is(target error) bool { return target == store.ErrUnsuppo
 // timeout of this package.
 var errNoAnswer = errors.New("no answer in time (Config.RequestTimeout)")
 
+// errLearner is the refusal of a member that has no vote yet. The client tries other members for a call, but not for a
+// watch.
+var errLearner = rpctypes.Error(rpctypes.ErrGRPCNotSupportedForLearner)
+
 // meanings maps etcd's errors to those of package backend. A write that fails with one of
 // them was not done, except with those that are ErrFailed.
 var meanings = []struct {
@@ -80,6 +84,7 @@ var meanings = []struct {
 	{rpctypes.ErrRequestTooLarge, backend.ErrTooLarge},
 	{rpctypes.ErrTooManyRequests, backend.ErrUnavailable},
 	{rpctypes.ErrNotCapable, backend.ErrUnavailable},
+	{errLearner, backend.ErrUnavailable},
 	{rpctypes.ErrCorrupt, backend.ErrFailed},
 }
 

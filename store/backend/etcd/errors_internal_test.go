@@ -27,6 +27,7 @@ func TestWriteError_IsUncertainUnlessItIsKnown(t *testing.T) {
 		{rpctypes.ErrRequestTooLarge, backend.ErrTooLarge, false},
 		{status.Error(codes.ResourceExhausted, "grpc: received message larger than max (3 vs. 2)"), backend.ErrTooLarge, false},
 		{rpctypes.ErrTooManyRequests, backend.ErrUnavailable, false},
+		{rpctypes.Error(rpctypes.ErrGRPCNotSupportedForLearner), backend.ErrUnavailable, false},
 		{rpctypes.ErrLeaseNotFound, rpctypes.ErrLeaseNotFound, false},
 		{rpctypes.ErrCorrupt, backend.ErrFailed, true},
 		{rpctypes.ErrTimeout, rpctypes.ErrTimeout, true},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,8 +31,18 @@ type stream struct {
 }
 
 // open opens a stream after what was received, and returns when etcd has accepted it; ctx
-// bounds that.
+// bounds that. The client takes turns at the members, and one of them may be a learner, which serves no watch.
 func (w *watcher) open(ctx context.Context) (*stream, error) {
+	for attempt := 1; ; attempt++ {
+		s, err := w.openAnywhere(ctx)
+		if !errors.Is(err, errLearner) || attempt >= len(w.backend.client.Endpoints()) {
+			return s, err
+		}
+	}
+}
+
+// openAnywhere opens a stream at the member that the client chooses.
+func (w *watcher) openAnywhere(ctx context.Context) (*stream, error) {
 	s := &stream{watcher: w.backend.client.Watcher}
 	if w.backend.owned {
 		s.watcher, s.alone = clientv3.NewWatcher(w.backend.client), true
