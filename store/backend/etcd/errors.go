@@ -102,6 +102,19 @@ func meaning(err error) error {
 	return nil
 }
 
+// refusal returns the error that a watch was refused with, of which etcd sends the text alone.
+func refusal(err error) error {
+	const before = " desc = "
+	text := err.Error()
+	if i := strings.LastIndex(text, before); i >= 0 {
+		text = text[i+len(before):]
+	}
+	if known, is := errors.AsType[rpctypes.EtcdError](rpctypes.Error(errors.New(text))); is {
+		return known
+	}
+	return err
+}
+
 // tooLargeToReceive reports whether err is about a message that the member or the client has
 // refused because of its size. It does not say which of them, so it may be the answer to a
 // request that was done.

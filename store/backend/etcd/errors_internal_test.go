@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -60,6 +61,24 @@ func TestReadError_IsRetryableIfAnotherReadMaySucceed(t *testing.T) {
 		require.ErrorIs(t, err, lasting)
 		require.NotErrorIs(t, err, backend.ErrUnavailable, "%v", lasting)
 		require.False(t, backend.Retryable(err), "%v", lasting)
+	}
+}
+
+// etcd sends the reason for which it refuses a watch as text. A login that it does not know is one that it will: the
+// client has logged in for the stream, at another member.
+func TestFailure_OfAWatchThatIsRefused(t *testing.T) {
+	w := (&Backend{life: context.Background()}).newWatcher(backend.WatchOptions{From: 1, Notify: func() {}})
+	for reason, want := range map[error]error{
+		rpctypes.ErrGRPCPermissionDenied:     backend.ErrDenied,
+		rpctypes.ErrGRPCUserEmpty:            backend.ErrDenied,
+		rpctypes.ErrGRPCInvalidAuthToken:     backend.ErrUnavailable,
+		rpctypes.ErrGRPCAuthOldRevision:      backend.ErrUnavailable,
+		errors.New("a reason of the future"): nil,
+	} {
+		err := w.failure(context.Background(), clientv3.WatchResponse{Canceled: true, CancelReason: reason.Error()})
+		for _, kind := range []error{backend.ErrDenied, backend.ErrUnavailable} {
+			require.Equal(t, kind == want, errors.Is(err, kind), "%v", reason)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchmill/watchmill/store"
@@ -114,7 +115,12 @@ func (w *watcher) failure(ctx context.Context, resp clientv3.WatchResponse) erro
 		w.backend.noteCompacted(oldest)
 		return &store.ExpiredError{Requested: w.position(), Oldest: oldest}
 	}
-	return readError(ctx, "watching", resp.Err())
+	err := refusal(resp.Err())
+	if errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) {
+		// The client has logged in for the stream, and the member has not heard of that yet.
+		return fmt.Errorf("%w: watching: %w", backend.ErrUnavailable, err)
+	}
+	return readError(ctx, "watching", err)
 }
 
 // follow receives until the watch ends, as it also does if user code ends the goroutine. While

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"golang.org/x/crypto/bcrypt"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -135,39 +134,6 @@ func TestNew_OverTLS(t *testing.T) {
 	_, err = etcd.New(context.Background(), cfg)
 	require.ErrorIs(t, err, backend.ErrUnavailable, "a server that cannot prove itself is not talked to")
 	require.ErrorContains(t, err, "certificate", "the error says why")
-}
-
-func TestNew_WithAPassword(t *testing.T) {
-	f := newFixture(t)
-	f.server = etcdtest.Start(t, func(c *embed.Config) { c.BcryptCost = uint(bcrypt.MinCost) })
-	f.raw = etcdtest.Client(t, f.server.Endpoint)
-	for _, step := range []func() error{
-		func() error { _, err := f.raw.UserAdd(f.ctx, "root", "r"); return err },
-		func() error { _, err := f.raw.UserGrantRole(f.ctx, "root", "root"); return err },
-		func() error { _, err := f.raw.RoleAdd(f.ctx, "pods"); return err },
-		func() error {
-			_, err := f.raw.RoleGrantPermission(f.ctx, "pods", "/pods!", "/pods0", clientv3.PermissionType(clientv3.PermReadWrite))
-			return err
-		},
-		func() error { _, err := f.raw.UserAdd(f.ctx, "alice", "a"); return err },
-		func() error { _, err := f.raw.UserGrantRole(f.ctx, "alice", "pods"); return err },
-		func() error { _, err := f.raw.AuthEnable(f.ctx); return err },
-	} {
-		require.NoError(t, step())
-	}
-	cfg := etcd.Config{Prefix: "/pods", Schema: backendtest.Schema(), Endpoints: []string{f.server.Endpoint}, Username: "alice", Password: "a"}
-	b, err := open(f.ctx, cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, b.Close()) }()
-	_, err = b.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: time.Minute})
-	require.NoError(t, err)
-
-	cfg.Prefix = "/others"
-	_, err = open(f.ctx, cfg)
-	require.ErrorIs(t, err, backend.ErrDenied)
-	cfg.Prefix, cfg.Password = "/pods", "wrong"
-	_, err = open(f.ctx, cfg)
-	require.ErrorIs(t, err, backend.ErrDenied)
 }
 
 func TestInfo_IsWhatTheMembersSay(t *testing.T) {
