@@ -56,8 +56,8 @@ var (
 // New returns a backend of the objects below cfg.Prefix. It requests the version of each
 // member and the newest revision; ctx bounds only that.
 //
-// Errors: [*usercode.ConfigError]; [*VersionError]; [backend.ErrUnavailable],
-// [backend.ErrDenied]; ctx's cause.
+// Errors: [*usercode.ConfigError], also if the endpoints lead to several clusters;
+// [*VersionError]; [backend.ErrUnavailable], [backend.ErrDenied]; ctx's cause.
 func New(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err

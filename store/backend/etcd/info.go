@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Info is the status of the members.
@@ -119,7 +120,7 @@ func (b *Backend) unreachable(ctx context.Context, endpoint string, limit time.D
 // quotaWarning is the part of its quota from which a member is reported.
 const quotaWarning = 0.8
 
-// checkMembers fails unless at least one member answers and none of those is too old. It
+// checkMembers fails unless at least one member answers, and those that do are of one cluster and not too old. It
 // reports the members that have problems.
 func (b *Backend) checkMembers(ctx context.Context) error {
 	var unreachable []error
@@ -132,6 +133,10 @@ func (b *Backend) checkMembers(ctx context.Context) error {
 		}
 		if !reliable(m.Version) {
 			return &VersionError{Endpoint: m.Endpoint, Version: m.Version}
+		}
+		if reached && a.cluster != b.cluster {
+			return &usercode.ConfigError{Field: "Endpoints", Problem: fmt.Sprintf(
+				"lead to several clusters, %x and, by %s, %x; give members of one", b.cluster, m.Endpoint, a.cluster)}
 		}
 		b.cluster, reached = a.cluster, true
 		if m.Quota > 0 && float64(m.Size) >= quotaWarning*float64(m.Quota) {

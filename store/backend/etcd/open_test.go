@@ -136,6 +136,22 @@ func TestNew_OverTLS(t *testing.T) {
 	require.ErrorContains(t, err, "certificate", "the error says why")
 }
 
+// The endpoints of two clusters would be used in turns.
+func TestNew_RefusesTheEndpointsOfSeveralClusters(t *testing.T) {
+	other := etcdtest.Start(t, func(c *embed.Config) { c.InitialClusterToken = "other" })
+	cfg := etcd.Config{Prefix: "/p", Schema: backendtest.Schema(), Endpoints: []string{etcdtest.Start(t, nil).Endpoint, other.Endpoint}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var err error
+	for wrong := (*usercode.ConfigError)(nil); !errors.As(err, &wrong) && ctx.Err() == nil; { // both answer in time
+		var b *etcd.Backend
+		if b, err = open(ctx, cfg); err == nil {
+			require.NoError(t, b.Close())
+		}
+	}
+	require.ErrorContains(t, err, "Endpoints lead to several clusters")
+}
+
 func TestInfo_IsWhatTheMembersSay(t *testing.T) {
 	f := newFixture(t)
 	rev := f.create("a", "1").Revision
