@@ -19,6 +19,7 @@ import (
 
 // Served is a kind that a server serves.
 type Served struct {
+	// Kind has the Parts that the server has: writes of them are passed on as those of the objects are.
 	Kind registry.Kind
 	// Schema is the kind's OpenAPI schema; nil if the server has none, or one that refers
 	// to others than that of metadata.

@@ -56,7 +56,8 @@
 //
 // Servers may share storage. Each deletes the objects of the kinds that it serves itself, so serve the same ones with
 // all: what lets the namespace go is the first to find none left. The status of a namespace says what the last server
-// has found that wrote it. A server repeats what another one has replaced after ten minutes.
+// has found that wrote it. A server repeats what another one has replaced after ten minutes, and writes other texts of the
+// same conditions at most once in half a minute.
 //
 // # Concurrency
 //

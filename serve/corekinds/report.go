@@ -26,7 +26,7 @@ func (k *Kinds) report(ctx context.Context, o *engine.Object[core.Namespace], m 
 	if failed != nil {
 		r.failed = failed.Error()
 	}
-	if r.conditions(o.Value.Status.Conditions, metav1.NewTime(now)) == nil || r == m.reported && now.Sub(m.reportedAt) < reportAgainAfter {
+	if !m.mayReport(r, o.Value.Status.Conditions, now) {
 		return nil
 	}
 	_, err := k.namespaces.UpdateStatus(ctx, o.Key, func(old *engine.Object[core.Namespace]) (core.Namespace, error) {
@@ -40,6 +40,18 @@ func (k *Kinds) report(ctx context.Context, o *engine.Object[core.Namespace], m 
 		m.reported, m.reportedAt = r, now
 	}
 	return orGone(err)
+}
+
+// mayReport reports whether the status is to be written, so that it says what remains. The write has the namespace looked
+// at again at once, so one of other texts alone waits: an error may have another text each time.
+func (m *mark) mayReport(r remains, before []core.NamespaceCondition, now time.Time) bool {
+	after, ago := r.conditions(before, metav1.NewTime(now)), now.Sub(m.reportedAt)
+	sameButTexts := slices.EqualFunc(before, after, func(a, b core.NamespaceCondition) bool { return a.Type == b.Type && a.Status == b.Status })
+	switch {
+	case after == nil, r == m.reported && ago < reportAgainAfter, sameButTexts && ago < longestPause:
+		return false
+	}
+	return true
 }
 
 // conditions returns the conditions of a namespace of which that remains; nil if they are as they were.
