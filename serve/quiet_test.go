@@ -234,15 +234,18 @@ func lines(from io.Reader, most int) (read <-chan string, err *error) {
 }
 
 // A watch without events is not taken for one whose client reads nothing: it lasts, and
-// ends cleanly when the server shuts down.
+// ends cleanly when the server shuts down. No bookmark comes meanwhile: it would set another deadline
+// before one that was left behind has passed.
 func TestWatch_LastsWithoutEvents(t *testing.T) {
+	var silent *registry.Store[Widget]
 	inBubble(t, func(t *testing.T, s *server) {
+		defer func() { require.NoError(t, silent.Close()) }()
 		resp := s.send(t.Context(), "GET", inDefault+"?watch=1&timeoutSeconds=3600", "")
 		defer resp.Body.Close()
 		read, ended := lines(resp.Body, 100)
-		for range 5 { // a bookmark a minute leaves almost a minute without anything
+		for range 5 {
 			time.Sleep(50 * time.Second)
-			_, err := s.widgets.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "default"}}, registry.WriteOptions{})
+			_, err := silent.Create(t.Context(), Widget{ObjectMeta: metav1.ObjectMeta{GenerateName: "w", Namespace: "default"}}, registry.WriteOptions{})
 			require.NoError(t, err)
 			require.Contains(t, <-read, `{"type":"ADDED"`)
 		}
@@ -251,6 +254,13 @@ func TestWatch_LastsWithoutEvents(t *testing.T) {
 		_, more := <-read
 		require.False(t, more)
 		require.ErrorIs(t, *ended, io.EOF, "it ends cleanly")
+	}, func(c *serve.Config) {
+		cfg := widgetConfig()
+		cfg.Engine.BookmarkPeriod = time.Hour
+		var err error
+		silent, err = registry.New(cfg)
+		require.NoError(t, err)
+		c.Resources = []serve.Provider{silent}
 	})
 }
 
