@@ -26,7 +26,7 @@ type Options struct {
 	// https://console.example.com. They are compared exactly.
 	Origins []string
 	// Ping is the time between two pings of a connection, and Pong how long the answer to one may
-	// take, of which the client has at most 5 s to take the ping. Zero means 30 s and 15 s. No ping is
+	// take, of which the client has at most 5 s to take the ping. Zero means 25 s and 15 s. No ping is
 	// sent while an event is, whose limit is [serve.Limits].WriteStall. The answer to the close of a
 	// connection may take as long as one to a ping, but at most 5 s.
 	Ping, Pong time.Duration
@@ -37,7 +37,7 @@ type Options struct {
 func (o *Options) validate() error {
 	switch {
 	case o.Ping < 0:
-		return &engine.ConfigError{Field: "Options.Ping", Problem: "is negative; zero means 30 s"}
+		return &engine.ConfigError{Field: "Options.Ping", Problem: "is negative; zero means 25 s"}
 	case o.Pong < 0:
 		return &engine.ConfigError{Field: "Options.Pong", Problem: "is negative; zero means 15 s"}
 	}
@@ -46,7 +46,7 @@ func (o *Options) validate() error {
 
 // withDefaults returns o with defaults for the fields that are zero.
 func (o Options) withDefaults() Options {
-	o.Ping = cmp.Or(o.Ping, 30*time.Second)
+	o.Ping = cmp.Or(o.Ping, 25*time.Second)
 	o.Pong = cmp.Or(o.Pong, 15*time.Second)
 	return o
 }
