@@ -44,3 +44,13 @@ func TestOrigin_MayNameThePortThatItsSchemeImplies(t *testing.T) {
 		require.Equal(t, int32(403), s.refused("?watch=1", "Host", c[0], "Origin", c[1]).Code, c)
 	}
 }
+
+// An allowed origin may be written with such a port, although browsers leave it out.
+func TestOrigin_MayBeAllowedWithThePortThatItsSchemeImplies(t *testing.T) {
+	s := newServer(t, websocket.Options{Origins: []string{"https://console.example.com:443"}})
+	s.create("a", 0)
+	for _, origin := range []string{"https://console.example.com:443", "https://console.example.com"} {
+		s.watch("?watch=1", "Origin", origin).expect("ADDED a")
+	}
+	require.Equal(t, int32(403), s.refused("?watch=1", "Origin", "http://console.example.com:443").Code)
+}

@@ -23,7 +23,7 @@ import (
 // Options configures [New]. The zero value means the defaults.
 type Options struct {
 	// Origins are the origins whose pages may watch besides the server's own, such as
-	// https://console.example.com. They are compared exactly.
+	// https://console.example.com. They are compared exactly, but for a port that the scheme implies.
 	Origins []string
 	// Ping is the time between two pings of a connection, and Pong how long the answer to one may
 	// take, of which the client has at most 5 s to take the ping. Zero means 25 s and 15 s. No ping is
@@ -67,7 +67,8 @@ func New(options Options) (*Upgrader, error) {
 	options = options.withDefaults()
 	u := &Upgrader{origins: http.NewCrossOriginProtection(), ping: options.Ping, pong: options.Pong}
 	for _, origin := range options.Origins {
-		if err := u.origins.AddTrustedOrigin(origin); err != nil {
+		allowed, _ := withoutImpliedPort(origin)
+		if err := u.origins.AddTrustedOrigin(allowed); err != nil {
 			return nil, &engine.ConfigError{Field: "Options.Origins", Problem: fmt.Sprintf("has %q: give scheme://host[:port]", origin)}
 		}
 	}
@@ -98,15 +99,24 @@ func (u *Upgrader) Wants(r *http.Request) (bool, error) {
 func asWrite(r *http.Request) *http.Request {
 	written := r.WithContext(r.Context())
 	written.Method = http.MethodPost
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	if err != nil || origin.Port() == "" || origin.Port() != impliedPorts[origin.Scheme] {
-		return written
+	if origin, implied := withoutImpliedPort(r.Header.Get("Origin")); implied != "" {
+		written.Header = r.Header.Clone()
+		written.Header.Set("Origin", origin)
+		written.Host = strings.TrimSuffix(r.Host, implied)
 	}
-	implied := ":" + origin.Port()
-	written.Header = r.Header.Clone()
-	written.Header.Set("Origin", origin.Scheme+"://"+strings.TrimSuffix(origin.Host, implied))
-	written.Host = strings.TrimSuffix(r.Host, implied)
 	return written
+}
+
+// withoutImpliedPort returns an origin without a port that its scheme implies, and what it has left out, such as
+// :443; "" for nothing.
+func withoutImpliedPort(origin string) (without, implied string) {
+	u, err := url.Parse(origin)
+	if err != nil || u.Port() == "" || u.Port() != impliedPorts[u.Scheme] {
+		return origin, ""
+	}
+	implied = ":" + u.Port()
+	u.Host = strings.TrimSuffix(u.Host, implied)
+	return u.String(), implied
 }
 
 var impliedPorts = map[string]string{"http": "80", "https": "443"}

@@ -435,7 +435,7 @@ func TestEnd_WaitsNoLongerThanItMust(t *testing.T) {
 
 func TestNew_RefusesWhatCannotBe(t *testing.T) {
 	for _, o := range []websocket.Options{
-		{Origins: []string{"console.example.com"}}, {Origins: []string{"*"}}, {Origins: []string{"https://a.example.com/path"}}, {Ping: -1}, {Pong: -1},
+		{Origins: []string{"console.example.com"}}, {Origins: []string{"*"}}, {Origins: []string{"https://a.example.com/path"}}, {Origins: []string{"https://a.example.com:443/path"}}, {Ping: -1}, {Pong: -1},
 	} {
 		_, err := websocket.New(o)
 		require.ErrorIs(t, err, engine.ErrConfig, "%+v", o)
