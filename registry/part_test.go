@@ -66,25 +66,31 @@ func TestPart_IsWhatTheRulesSay(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrNotFound)
 }
 
-// What an admitter creates within a write of a subresource is not of that one.
+// What an admitter writes within a write of a subresource is not of that one.
 func TestPart_IsOfItsWriteAlone(t *testing.T) {
-	of := ""
+	var of []string
 	inner := config()
-	inner.Strategy.Prepare = func(ctx context.Context, _, _ *Widget) { of += "," + registry.SubresourceOf(ctx) }
+	inner.Strategy.Prepare = func(ctx context.Context, _, _ *Widget) { of = append(of, registry.SubresourceOf(ctx)) }
+	inner.Admit = []registry.Admitter{registry.AdmitFunc(func(ctx context.Context, a *registry.Admission) error {
+		of = append(of, string(a.Operation)+registry.SubresourceOf(ctx))
+		return nil
+	})}
 	made := newStore(t, inner)
 	cfg := painted()
 	cfg.Admit = []registry.Admitter{registry.AdmitFunc(func(ctx context.Context, a *registry.Admission) error {
 		if a.Operation == registry.OperationCreate {
 			return nil
 		}
-		_, err := made.Create(ctx, widget("b", 1), registry.WriteOptions{})
+		o, err := made.Create(ctx, widget("b", 1), registry.WriteOptions{})
+		require.NoError(t, err)
+		_, _, err = made.Delete(ctx, o.Key, registry.DeleteOptions{})
 		return err
 	})}
 	others := newStore(t, cfg)
 	o := create(t, others, widget("a", 1))
 	_, err := others.UpdatePart(t.Context(), o.Key, "paint", paint, registry.WriteOptions{})
 	require.NoError(t, err)
-	require.Equal(t, ",", of)
+	require.Equal(t, []string{"CREATE", "", "DELETE"}, of)
 }
 
 func TestPart_HasItsVerbs(t *testing.T) {

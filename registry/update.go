@@ -57,8 +57,8 @@ func (*settled) Error() string { return "the update is settled without storing" 
 // subresourceKey is the key of the subresource in the context of a write.
 type subresourceKey struct{}
 
-// SubresourceOf returns which subresource a write is of, for the functions of a [Strategy], which get ctx: "" for the
-// object itself, "status", "scale", or one of [Kind].Parts.
+// SubresourceOf returns which subresource a write is of, for the functions of a [Strategy] and an [Admitter], which get
+// ctx: "" for the object itself, which a creation and a deletion are of, "status", "scale", or one of [Kind].Parts.
 func SubresourceOf(ctx context.Context) string {
 	name, _ := ctx.Value(subresourceKey{}).(string)
 	return name
