@@ -101,3 +101,23 @@ func TestWatch_OfAClusterWithoutWritesGoesOn(t *testing.T) {
 	last := f.foreign("a", "1")
 	require.Equal(t, []string{"ADDED a=1 was -"}, w.read(last))
 }
+
+// Each new leader begins all times to live anew, so an object lives for longer, and not for ever.
+func TestPut_WithATTLThroughAChangeOfTheLeader(t *testing.T) {
+	f := newClusterFixture(t, 3)
+	leader := f.Leader()
+	f.Backend = f.open()
+	const ttl = 3 * time.Second
+	begun := time.Now()
+	o, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: ttl})
+	require.NoError(t, err)
+	w := f.watch(o.Revision, "")
+	f.Members[leader].Kill()
+	batch, err := w.Next(1)
+	for ; len(batch.Events) == 0; batch, err = w.Next(1) {
+		require.NoError(t, err)
+		w.await()
+	}
+	require.Equal(t, "DELETED a=1 was 1", tell(batch.Events[0]))
+	require.GreaterOrEqual(t, time.Since(begun), ttl)
+}

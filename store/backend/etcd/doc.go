@@ -50,6 +50,21 @@
 // 7,000 events a second. A watch that is far behind is up to date sooner if its
 // reader lists again: engine.Config.ListWhenBehind has an engine do so.
 //
+// # Several members
+//
+// Give the endpoints of all members: the client takes turns at those that are connected. All that
+// this package promises holds while any one of three members, or fewer than half of more, is dead,
+// cut off from the others, behind them, or replaced by a member without data. No read is of a past
+// state, no watch misses or repeats an event when it goes on at another member, and engines keep up
+// with the cluster. The members that are left have to be in touch with each other.
+//
+// A call that comes to a member that is connected, but cut off from the others or behind them, gets
+// no answer: after [Config].RequestTimeout it fails with [backend.ErrUnavailable], a write with a
+// [*backend.UncertainError]. The next call comes to another member. So one such member of three can
+// make a third of the calls fail until it is back or stopped.
+//
+// A member that is a learner may be among the endpoints, and is passed over.
+//
 // # Compaction
 //
 // Have etcd compact itself (--auto-compaction-retention), and keep no more history than

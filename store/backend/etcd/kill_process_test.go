@@ -54,15 +54,15 @@ type process struct {
 	watching sync.WaitGroup
 }
 
-// newProcess opens an engine behind a proxy. It is closed when the test ends.
-func (x *killTest) newProcess(id int, endpoint string) *process {
+// newProcess opens an engine. It is closed when the test ends.
+func (x *killTest) newProcess(id int, endpoints []string) *process {
 	x.Helper()
 	cfg := things()
 	ctx, cancel := context.WithTimeout(x.ctx, killPatience)
 	defer cancel()
 	b, err := open(ctx, etcd.Config{
-		Prefix: x.cfg.Prefix, Endpoints: []string{endpoint}, Schema: cfg.Schema(),
-		RequestTimeout: 3 * time.Second, ProgressEvery: time.Second,
+		Prefix: x.cfg.Prefix, Endpoints: endpoints, Schema: cfg.Schema(),
+		RequestTimeout: x.patience, ProgressEvery: time.Second,
 	})
 	require.NoError(x, err)
 	x.Cleanup(func() { require.NoError(x, b.Close()) })

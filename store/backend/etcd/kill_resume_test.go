@@ -21,16 +21,17 @@ const resumeVariable = "WATCHMILL_ETCD_RESUME"
 
 // resumption is what that process is to do.
 type resumption struct {
-	Endpoint, Prefix string
-	From             engine.Checkpoint
-	Through          engine.Revision
+	Endpoints []string
+	Prefix    string
+	From      engine.Checkpoint
+	Through   engine.Revision
 }
 
 // resumeElsewhere returns the events from a checkpoint through a revision, as an engine
 // in another process has them.
-func resumeElsewhere(t testing.TB, endpoint, prefix string, from engine.Checkpoint, through engine.Revision) []string {
+func resumeElsewhere(t testing.TB, endpoints []string, prefix string, from engine.Checkpoint, through engine.Revision) []string {
 	t.Helper()
-	job, err := json.Marshal(resumption{endpoint, prefix, from, through})
+	job, err := json.Marshal(resumption{endpoints, prefix, from, through})
 	require.NoError(t, err)
 	process := exec.Command(os.Args[0])
 	process.Env = append(os.Environ(), resumeVariable+"="+string(job))
@@ -61,7 +62,7 @@ func printResumed(ctx context.Context, job string) error {
 	cfg := things()
 	starting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	b, err := open(starting, etcd.Config{Prefix: r.Prefix, Endpoints: []string{r.Endpoint}, Schema: cfg.Schema()})
+	b, err := open(starting, etcd.Config{Prefix: r.Prefix, Endpoints: r.Endpoints, Schema: cfg.Schema()})
 	if err != nil {
 		return err
 	}

@@ -20,12 +20,11 @@ import (
 // killPatience is how long the test waits for what must happen. A machine may be slow.
 const killPatience = 3 * time.Minute
 
-// rounds is how many times the member is killed: WATCHMILL_KILL_ROUNDS for the long
-// form.
-func rounds(t *testing.T) int {
+// rounds is how many rounds of faults there are: WATCHMILL_KILL_ROUNDS for the long form.
+func rounds(t *testing.T, short int) int {
 	text := os.Getenv("WATCHMILL_KILL_ROUNDS")
 	if text == "" {
-		return 2
+		return short
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
@@ -42,13 +41,16 @@ func rounds(t *testing.T) int {
 //	                     half open
 type killTest struct {
 	*fixture
-	member  *etcdtest.Member
-	proxies [2]*etcdtest.Proxy
-	engines [2]*process
-	bare    *bareWatch
-	calls   *calls
-	round   atomic.Int64 // the number of the round
-	clients sync.WaitGroup
+	members []string // the addresses
+	// patience is how long a call may take.
+	patience time.Duration
+	member   *etcdtest.Member
+	proxies  [2]*etcdtest.Proxy
+	engines  [2]*process
+	bare     *bareWatch
+	calls    *calls
+	round    atomic.Int64 // the number of the round
+	clients  sync.WaitGroup
 }
 
 // A member is killed and its connections are cut, slowed and half opened, with
@@ -57,14 +59,9 @@ type killTest struct {
 // most once, watches keep what they promise, and a saved revision is resumed from at
 // another process's engine.
 func TestKill_EnginesOfTwoProcesses(t *testing.T) {
-	n := rounds(t)
+	n := rounds(t, 2)
 	x := newKillTest(t)
-	ctx, stop := context.WithCancel(x.ctx)
-	t.Cleanup(func() { stop(); x.clients.Wait() })
-	for id := range 4 {
-		x.clients.Go(func() { x.client(ctx, id) })
-	}
-	x.clients.Go(func() { x.foreignWrites(ctx) })
+	stop := x.runClients()
 	resumed := 0
 	for round := range n {
 		x.round.Store(int64(round))
@@ -74,35 +71,62 @@ func TestKill_EnginesOfTwoProcesses(t *testing.T) {
 		t.Logf("round %d took %v", round+1, time.Since(begun).Round(time.Second/10))
 	}
 	stop()
-	x.clients.Wait()
-	last := x.finish()
-
-	x.bare.await(last)
-	t.Logf("%d rounds: %d calls, %d writes acknowledged, %d unknown, of which %d were done; %d events after resuming, twice",
-		n, len(x.calls.all), len(x.calls.acked), len(x.calls.maybe), x.judgeWrites(), resumed)
-	x.judgeWatches()
-	for _, p := range x.engines {
-		require.Equal(t, x.bare.state(), p.values())
-	}
-	begun := time.Now()
-	result, _ := porcupine.CheckOperationsVerbose(register.ToModel(), x.calls.all, killPatience)
-	require.Equal(t, porcupine.Ok, result)
-	t.Logf("porcupine took %v", time.Since(begun).Round(time.Millisecond))
+	t.Logf("%d rounds: %d events after resuming, twice", n, resumed)
+	x.judge()
 }
 
 func newKillTest(t *testing.T) *killTest {
 	t.Helper()
-	x := &killTest{member: etcdtest.StartMember(t), calls: newCalls()}
-	x.fixture = &fixture{TB: t, ctx: context.Background(), raw: etcdtest.Client(t, x.member.Endpoint), cfg: etcd.Config{Prefix: newPrefix()}}
+	x := &killTest{member: etcdtest.StartMember(t), patience: 3 * time.Second}
+	var through [2][]string
+	for i := range x.proxies {
+		x.proxies[i] = etcdtest.StartProxy(t, x.member.Endpoint)
+		through[i] = []string{x.proxies[i].Endpoint}
+	}
+	x.start(t, []string{x.member.Endpoint}, through)
+	return x
+}
+
+// start starts the engines and all watches. Each engine reaches the members through its endpoints.
+func (x *killTest) start(t *testing.T, members []string, through [2][]string) {
+	t.Helper()
+	x.members, x.calls = members, newCalls()
+	x.fixture = &fixture{TB: t, ctx: context.Background(), raw: etcdtest.Client(t, members...), cfg: etcd.Config{Prefix: newPrefix()}}
 	x.bare = startBareWatch(x.fixture)
 	for i := range x.engines {
-		x.proxies[i] = etcdtest.StartProxy(t, x.member.Endpoint)
-		x.engines[i] = x.newProcess(i, x.proxies[i].Endpoint)
+		x.engines[i] = x.newProcess(i, through[i])
 	}
 	for _, p := range x.engines {
 		p.watchAll()
 	}
-	return x
+}
+
+// runClients has clients read and write until the returned function, which waits for them, is called.
+func (x *killTest) runClients() (stop func()) {
+	ctx, cancel := context.WithCancel(x.ctx)
+	for id := range 4 {
+		x.clients.Go(func() { x.client(ctx, id) })
+	}
+	x.clients.Go(func() { x.foreignWrites(ctx) })
+	stop = func() { cancel(); x.clients.Wait() }
+	x.Cleanup(stop)
+	return stop
+}
+
+// judge makes a last write, and judges all that was called and received.
+func (x *killTest) judge() {
+	x.Helper()
+	x.bare.await(x.finish())
+	x.Logf("%d calls, %d writes acknowledged, %d unknown, of which %d were done",
+		len(x.calls.all), len(x.calls.acked), len(x.calls.maybe), x.judgeWrites())
+	x.judgeWatches()
+	for _, p := range x.engines {
+		require.Equal(x, x.bare.state(), p.values())
+	}
+	begun := time.Now()
+	result, _ := porcupine.CheckOperationsVerbose(register.ToModel(), x.calls.all, killPatience)
+	require.Equal(x, porcupine.Ok, result)
+	x.Logf("porcupine took %v", time.Since(begun).Round(time.Millisecond))
 }
 
 // faults are those of a round, each while there are writes. One process has a bad
@@ -179,7 +203,7 @@ func (x *killTest) resume(round int) int {
 	want := x.bare.between(at, through)
 	require.NotEmpty(x, want)
 	require.Equal(x, want, other.resume(x, checkpoint, through))
-	require.Equal(x, want, resumeElsewhere(x, x.member.Endpoint, x.cfg.Prefix, checkpoint, through))
+	require.Equal(x, want, resumeElsewhere(x, x.members, x.cfg.Prefix, checkpoint, through))
 	return len(want)
 }
 
