@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,19 +53,29 @@ func TestWatch_AtAMemberThatHasStalledEnds(t *testing.T) {
 	f.Backend = f.open()
 	f.raw = etcdtest.Client(t, f.Members[leader].Endpoint)
 	w := f.watch(f.revision(), "")
-	require.Len(t, w.read(f.foreign("a", "1")), 1)
+	first := f.foreign("a", "1")
+	require.Len(t, w.read(first), 1)
 	for _, p := range f.proxies {
 		p.Heal()
 	}
 	f.HoldBack(stalled)
-	last := f.foreign("a", "2")
-	events, err := w.end()
+	ctx, stop := context.WithCancel(f.ctx)
+	var writing sync.WaitGroup
+	writing.Go(func() { // more than once, as a write may slip through while the members connect anew
+		for ctx.Err() == nil {
+			_, _ = f.raw.Put(ctx, f.cfg.Prefix+"-elsewhere", "")
+			wait(100 * time.Millisecond)
+		}
+	})
+	defer func() { stop(); writing.Wait() }()
+	defer time.AfterFunc(patience, w.Close).Stop() // or it is told for ever that there is nothing new
+	_, err := w.end()
 	require.ErrorIs(t, err, backend.ErrUnavailable)
-	require.Empty(t, events)
 
 	f.cfg.Endpoints = []string{f.Members[leader].Endpoint}
 	f.Backend = f.open()
-	require.Equal(t, []string{"MODIFIED a=2 was 1"}, f.watch(w.through, "").read(last))
+	last := f.foreign("a", "2")
+	require.Equal(t, []string{"MODIFIED a=2 was 1"}, f.watch(first, "").read(last))
 }
 
 // A learner serves no watch, and a client may know of one: it was added to the cluster, and is to get a vote later.
