@@ -77,8 +77,10 @@ func Follow[T any](ctx context.Context, e *Engine[T], opts WatchOptions) iter.Se
 // older than From, unless storage went back. [Follow] does this whenever a watch has
 // ended.
 //
-// reset is called before the watch starts, and again if the list has expired by then; if it
-// expires again and again, with growing pauses of up to a second.
+// reset is called before the watch starts, and again with another list if the list has expired by
+// then; if it expires again and again, with growing pauses of up to a second. So reset must take less
+// time than the window spans while objects change. Where it may take longer, as one that fills a
+// database does, use [Follow], which opens the watch first.
 // If handle is nil the watch is like that of [Engine.Watch], otherwise like that of
 // [Engine.Handle].
 //
