@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"slices"
+	"time"
 )
 
 // trusted returns the certificates of a kubeconfig by which clients trust the server: the chain of --tls-cert, and
@@ -59,8 +60,7 @@ func pathToRoot(chain, others []*x509.Certificate, system *x509.CertPool) ([]*x5
 			between.AddCert(c)
 		}
 	}
-	// There is another warning about a certificate that is not valid any more.
-	how := x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: chain[0].NotBefore}
+	how := x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: validNear(time.Now(), chain[0])}
 	paths, err := chain[0].Verify(how)
 	if how.Roots = system; err != nil {
 		paths, err = chain[0].Verify(how)
@@ -69,6 +69,18 @@ func pathToRoot(chain, others []*x509.Certificate, system *x509.CertPool) ([]*x5
 		return nil, err
 	}
 	return paths[0], nil
+}
+
+// validNear returns now, or the time nearest to it at which a certificate is valid: there is another warning about one
+// that is not valid now. Its authority may not have been valid yet when it began, since some are backdated.
+func validNear(now time.Time, c *x509.Certificate) time.Time {
+	switch {
+	case now.Before(c.NotBefore):
+		return c.NotBefore
+	case now.After(c.NotAfter):
+		return c.NotAfter
+	}
+	return now
 }
 
 // isRoot reports whether a certificate is signed by itself.

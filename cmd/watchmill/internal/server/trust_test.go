@@ -19,14 +19,14 @@ type signer struct {
 	key *ecdsa.PrivateKey
 }
 
-// signs makes a certificate of that name. A nil signer signs itself.
-func (s *signer) signs(t *testing.T, name string, valid time.Duration) *signer {
+// signs makes a certificate of that name, which is valid since and for some time. A nil signer signs itself.
+func (s *signer) signs(t *testing.T, name string, since, valid time.Duration) *signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-since), NotAfter: time.Now().Add(valid), IsCA: true, BasicConstraintsValid: true,
 	}
 	if s == nil {
 		s = &signer{template, key}
@@ -41,9 +41,11 @@ func (s *signer) signs(t *testing.T, name string, valid time.Duration) *signer {
 // A client that uses OpenSSL trusts only roots, and needs all certificates between one and the server's; some
 // clients read the first certificate alone. A kubeconfig has the root first if the server knows it.
 func TestWithRoot_HasTheRootFirstIfItIsKnown(t *testing.T) {
-	root, alone := (*signer)(nil).signs(t, "root", time.Hour), (*signer)(nil).signs(t, "alone", time.Hour).Certificate
-	between := root.signs(t, "between", time.Hour)
-	leaf, expired := between.signs(t, "leaf", time.Hour).Certificate, between.signs(t, "expired", -time.Minute).Certificate
+	const hour = time.Hour
+	root, alone := (*signer)(nil).signs(t, "root", hour, hour), (*signer)(nil).signs(t, "alone", hour, hour).Certificate
+	between := root.signs(t, "between", hour, hour)
+	leaf, expired := between.signs(t, "leaf", hour, hour).Certificate, between.signs(t, "expired", hour, -time.Minute).Certificate
+	backdated := between.signs(t, "backdated", hour+time.Minute, hour).Certificate // as some authorities do, for clocks that are slow
 	none, system := x509.NewCertPool(), x509.NewCertPool()
 	system.AddCert(root.Certificate)
 	type certificates = []*x509.Certificate
@@ -58,6 +60,7 @@ func TestWithRoot_HasTheRootFirstIfItIsKnown(t *testing.T) {
 		"among others":          {certificates{leaf, between.Certificate}, certificates{alone, root.Certificate}, none, whole},
 		"with one between":      {certificates{leaf}, certificates{between.Certificate, root.Certificate}, none, whole},
 		"of the system":         {certificates{leaf, between.Certificate}, nil, system, whole},
+		"of one that is older":  {certificates{backdated, between.Certificate}, nil, system, certificates{root.Certificate, backdated, between.Certificate}},
 		"of one that has ended": {certificates{expired, between.Certificate}, nil, system, certificates{root.Certificate, expired, between.Certificate}},
 	} {
 		got, err := withRoot(c.chain, c.others, c.system)
