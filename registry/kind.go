@@ -87,6 +87,9 @@ func (k Kind) Key(namespace, name string) string {
 // withDefaults returns k with defaults for the names that were left out, and lists of its own.
 func (k Kind) withDefaults() Kind {
 	k.ShortNames, k.Categories, k.Parts = slices.Clone(k.ShortNames), slices.Clone(k.Categories), slices.Clone(k.Parts)
+	for i := range k.Parts {
+		k.Parts[i].Verbs = slices.Clone(k.Parts[i].Verbs)
+	}
 	lower := strings.ToLower(k.Kind)
 	k.Singular, k.Plural = cmp.Or(k.Singular, lower), cmp.Or(k.Plural, plural(lower))
 	return k

@@ -95,17 +95,21 @@ func TestPart_IsOfItsWriteAlone(t *testing.T) {
 
 func TestPart_HasItsVerbs(t *testing.T) {
 	cfg := painted()
-	verbs := func() map[string][]string {
+	verbs := func(s *registry.Store[Widget]) map[string][]string {
 		all := map[string][]string{}
-		for _, r := range newStore(t, cfg).Resources() {
+		for _, r := range s.Resources() {
 			all[r.Info().Subresource] = r.Info().Verbs
 		}
 		delete(all, "")
 		return all
 	}
-	require.Equal(t, map[string][]string{"status": {"get", "patch", "update"}, "paint": {"get", "update"}, "look": {"update"}}, verbs())
+	s := newStore(t, cfg)
+	want := map[string][]string{"status": {"get", "patch", "update"}, "paint": {"get", "update"}, "look": {"update"}}
+	require.Equal(t, want, verbs(s))
 	cfg.ReadOnly = true
-	require.Equal(t, map[string][]string{"status": {"get"}, "paint": {"get"}}, verbs())
+	require.Equal(t, map[string][]string{"status": {"get"}, "paint": {"get"}}, verbs(newStore(t, cfg)))
+	cfg.Kind.Parts[1].Verbs[0] = "patch"
+	require.Equal(t, want, verbs(s), "it has a list of its own")
 }
 
 func TestPart_WrongOnesAreRefused(t *testing.T) {
