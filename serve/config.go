@@ -80,7 +80,7 @@ type Config struct {
 
 // validate returns an [*engine.ConfigError] for a field that is wrong.
 func (c *Config) validate() error {
-	if i := slices.Index(c.Resources, nil); i >= 0 {
+	if i := slices.IndexFunc(c.Resources, isNil); i >= 0 {
 		return &engine.ConfigError{Field: fmt.Sprintf("Resources[%d]", i), Problem: "is nil; give a registry.Store"}
 	}
 	for _, host := range c.Hosts {

@@ -313,7 +313,8 @@ func TestConfig_WrongOnesAreRefused(t *testing.T) {
 	for field, cfg := range map[string]serve.Config{
 		"Resources": {}, "Resources ": {Resources: []serve.Provider{widgets, widgets}}, "Limits.Reads": {Resources: of, Limits: serve.Limits{Reads: -1}},
 		"Hosts": {Resources: of, Hosts: []string{"mill.example.com:8443"}}, "Hosts ": {Resources: of, Hosts: []string{"https://mill.example.com"}},
-		"Resources[1]": {Resources: []serve.Provider{widgets, nil}}, "Hosts  ": {Resources: of, Hosts: []string{""}}, "Hosts   ": {Resources: of, Hosts: []string{"mill example.com"}},
+		"Resources[1]": {Resources: []serve.Provider{widgets, nil}}, "Resources[1] ": {Resources: []serve.Provider{widgets, (*registry.Store[Widget])(nil)}},
+		"Hosts  ": {Resources: of, Hosts: []string{""}}, "Hosts   ": {Resources: of, Hosts: []string{"mill example.com"}},
 	} {
 		_, err := serve.New(cfg)
 		require.ErrorIs(t, err, engine.ErrConfig, field)

@@ -77,7 +77,8 @@ func TestAdd_RefusesWhatIsServed(t *testing.T) {
 		"of its kind": newLater(t, func(c *registry.Config[Widget]) {
 			c.Kind.Plural = "others"
 		}),
-		"nil": nil,
+		"nil":           nil,
+		"a nil pointer": (*registry.Store[Widget])(nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wrong *engine.ConfigError
