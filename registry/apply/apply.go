@@ -51,7 +51,8 @@ type Convert func(object map[string]any, to runtimeschema.GroupVersion) (map[str
 // Forms is [Versions] for a kind whose objects have other fields in another version, or are of several groups, as
 // the events of Kubernetes are: schemas are the OpenAPI schemas of all its forms, and convert turns objects of
 // one into another. If an object cannot be converted, what managers own by writes in the other form has no owner any
-// more.
+// more. A list may merge in another form, where it has another name: so the owners of an object with a list of more than
+// 20,000 items are not kept, and an apply to it is refused, as if it merged here.
 func Forms(schemas map[runtimeschema.GroupVersion]json.RawMessage, convert Convert) func(kind registry.Kind, schema json.RawMessage) (registry.Applier, error) {
 	return ofAll(&openTypes{schemas: maps.Clone(schemas), convert: convert})
 }

@@ -3,6 +3,7 @@ package apply_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -144,4 +145,23 @@ func TestForms_OneThatAnObjectDoesNotHaveOwnsNothing(t *testing.T) {
 	d.live["color"] = "none"
 	d.set(doorGroup, "porter", "open", true)
 	require.Equal(t, []string{`porter example.com/v1 {"f:open":{}}`}, d.managers())
+}
+
+// A list merges in the form in which its owner is recorded, although it has another name there.
+func TestForms_AListThatMergesInAnotherIsRefusedIfItIsTooLong(t *testing.T) {
+	const list = `{"type":"object","properties":{"%s":{"type":"array","items":{"type":"string"}%s}}}`
+	forms := map[schema.GroupVersion]json.RawMessage{
+		doorGroup: json.RawMessage(fmt.Sprintf(list, "signs", "")),
+		oldGroup:  json.RawMessage(fmt.Sprintf(list, "marks", `,"x-kubernetes-list-type":"set"`)),
+	}
+	a, err := apply.Forms(forms, renamed)(registry.Kind{Group: doorGroup.Group, Version: doorGroup.Version, Kind: "Door"}, forms[doorGroup])
+	require.NoError(t, err)
+	signs := make([]any, 25_000)
+	for i, name := range descending(len(signs)) {
+		signs[i] = name
+	}
+	d := newDoor(t)
+	d.live["signs"] = signs
+	_, err = a.Update(d.live, d.live, registry.Manager{Name: "porter"})
+	require.ErrorContains(t, err, "too many")
 }

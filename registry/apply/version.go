@@ -34,13 +34,16 @@ var (
 	_ runtime.ObjectCreater       = versions{}
 )
 
-// addOthers adds the other versions of all, which is nil if there are none, and returns their schemas.
+// addOthers adds the other versions of all, which is nil if there are none, and returns the schemas by which lists may
+// merge in these.
 func (v *versions) addOthers(kind registry.Kind, all *openTypes) (others []*spec.Schema) {
 	v.others = map[schema.GroupVersion]managedfields.TypeConverter{}
 	if all == nil {
 		return nil
 	}
-	v.convert = all.convert
+	if v.convert = all.convert; v.convert != nil {
+		others = append(others, anyList()) // it may have another name there
+	}
 	for name := range all.schemas {
 		if all.oneGroup {
 			name.Group = kind.Group
