@@ -19,7 +19,7 @@ const nameAttempts = 8
 func (c *core) create(ctx context.Context, draft *store.Object, namespace string, opts WriteOptions) (*store.Object, error) {
 	m := c.meta(draft)
 	key := c.kind.Key(namespace, m.GetName())
-	ctx = context.WithValue(ctx, subresourceKey{}, "") // an admitter may create objects within a write of a subresource
+	ctx = ofSubresource(ctx, "")
 	if err := rules(key, func() error { return c.beginCreate(ctx, draft, namespace, &opts) }); err != nil {
 		return nil, err
 	}

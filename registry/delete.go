@@ -36,7 +36,7 @@ func (c *core) delete(ctx context.Context, key string, opts DeleteOptions) (o *s
 	if opts.GracePeriodSeconds != nil && *opts.GracePeriodSeconds < 0 {
 		opts.GracePeriodSeconds = new(int64(1)) // as in Kubernetes
 	}
-	ctx = context.WithValue(ctx, subresourceKey{}, "") // an admitter may delete objects within a write of a subresource
+	ctx = ofSubresource(ctx, "")
 	for {
 		o, err = c.remove(ctx, key, &opts)
 		if !errors.Is(err, errMarkFirst) {

@@ -64,10 +64,19 @@ func SubresourceOf(ctx context.Context) string {
 	return name
 }
 
+// ofSubresource returns the context of a write of a subresource, "" for the object itself. It may be within another
+// write, as that of an admitter is.
+func ofSubresource(ctx context.Context, name string) context.Context {
+	if SubresourceOf(ctx) == name {
+		return ctx
+	}
+	return context.WithValue(ctx, subresourceKey{}, name)
+}
+
 // update replaces the object under key by what produce returns.
 func (c *core) update(ctx context.Context, key, subresource string, produce produceFunc, opts WriteOptions) (o *store.Object, created bool, err error) {
 	u := &updating{core: c, key: key, subresource: subresource, produce: produce, opts: opts}
-	ctx = context.WithValue(ctx, subresourceKey{}, subresource)
+	ctx = ofSubresource(ctx, subresource)
 	for {
 		o, err = c.storage.GuaranteedUpdate(ctx, key, u.next, backend.UpdateOptions{
 			CreateIfMissing: (c.createOnUpdate || opts.applied) && subresource == "", TTL: c.ttl,
