@@ -14,6 +14,7 @@ import (
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve/internal/transport"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // Provider has resources to serve. A [registry.Store] is one. One that cannot be compared by ==, such as
@@ -80,7 +81,7 @@ type Config struct {
 
 // validate returns an [*engine.ConfigError] for a field that is wrong.
 func (c *Config) validate() error {
-	if i := slices.IndexFunc(c.Resources, isNil); i >= 0 {
+	if i := slices.IndexFunc(c.Resources, usercode.IsNil); i >= 0 {
 		return &engine.ConfigError{Field: fmt.Sprintf("Resources[%d]", i), Problem: "is nil; give a registry.Store"}
 	}
 	for _, host := range c.Hosts {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // kinds is what a server serves at one time. It is immutable: the server replaces it by another
@@ -151,7 +152,7 @@ func (s *Server) Resources() []registry.Resource {
 
 // change serves other kinds.
 func (s *Server) change(without, with []Provider) error {
-	if slices.ContainsFunc(with, isNil) {
+	if slices.ContainsFunc(with, usercode.IsNil) {
 		return &engine.ConfigError{Field: "Resources", Problem: "has a nil Provider; give a registry.Store"}
 	}
 	var more []provided
@@ -236,12 +237,6 @@ func (s *Server) lost(ended, closed []string) string {
 	}
 	s.unstored.log(s.log, "a health check fails", "check", checkStorage, "error", strings.Join(logged, "; "))
 	return strings.Join(shown, "; ")
-}
-
-// isNil reports whether there is no provider, also for a nil pointer, such as the store of a New that has failed.
-func isNil(p Provider) bool {
-	v := reflect.ValueOf(p)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // isSame reports whether two providers are the same. Providers that cannot be compared never are.

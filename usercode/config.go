@@ -1,6 +1,9 @@
 package usercode
 
-import "errors"
+import (
+	"errors"
+	"reflect"
+)
 
 // ErrConfig: a setting or an option is wrong. The error is a [*ConfigError].
 var ErrConfig = errors.New("invalid configuration")
@@ -39,3 +42,10 @@ func (f *FirstError) Add(name string, err error) {
 
 // Err returns the error, nil if nothing is wrong.
 func (f *FirstError) Err() error { return f.err }
+
+// IsNil reports whether a value of an interface is nil, or a nil pointer, such as the result beside the
+// error of a call that has failed.
+func IsNil[T any](value T) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

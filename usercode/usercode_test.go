@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,4 +85,16 @@ func TestPanicError_SaysWhatItWasCalledFor(t *testing.T) {
 		require.EqualError(t, &e, want)
 	}
 	require.NoError(t, errors.Unwrap(&usercode.PanicError{Value: "text"}))
+}
+
+// An interface that holds a nil pointer does not equal nil.
+func ExampleIsNil() {
+	var none *strings.Reader
+	for _, source := range []io.Reader{nil, none, strings.NewReader("")} {
+		fmt.Println(source == nil, usercode.IsNil(source))
+	}
+	// Output:
+	// true true
+	// false true
+	// false false
 }

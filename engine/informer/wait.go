@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -26,7 +25,7 @@ type Syncer interface {
 // [*NotSyncedError] that names all those that have not, with their errors, or an
 // [*engine.ConfigError] if one of them is nil, as what AddEventHandler returns beside an error.
 func WaitFor(ctx context.Context, syncers ...Syncer) error {
-	if i := slices.IndexFunc(syncers, isNilSyncer); i >= 0 {
+	if i := slices.IndexFunc(syncers, usercode.IsNil); i >= 0 {
 		return &engine.ConfigError{Field: fmt.Sprintf("syncers[%d]", i), Problem: "is nil; give an informer or a registration"}
 	}
 	wait := waitForAll
@@ -37,12 +36,6 @@ func WaitFor(ctx context.Context, syncers ...Syncer) error {
 		return laggards(endOfWait(err), syncers)
 	}
 	return nil
-}
-
-// isNilSyncer reports whether there is no syncer, also for a nil pointer.
-func isNilSyncer(s Syncer) bool {
-	v := reflect.ValueOf(s)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // onDeterministicHost reports whether one of them is on a deterministic host, which only
