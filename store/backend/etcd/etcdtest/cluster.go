@@ -144,17 +144,6 @@ func (c *Cluster) Leader() (place int) {
 	return place
 }
 
-// Revision is the newest revision that a member has come to, zero if it does not answer.
-func (c *Cluster) Revision(i int) int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
-	defer cancel()
-	s, err := c.status(ctx, i)
-	if err != nil {
-		return 0
-	}
-	return s.Header.Revision
-}
-
 // Replace removes a member from the cluster, and has another one join in its place and with its addresses,
 // without data. It needs the others to be connected, and some time if they have just lost their leader.
 func (c *Cluster) Replace(i int) {
