@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -100,6 +104,51 @@ func TestKubectl_ActsAsAnother(t *testing.T) {
 			refused(alice, `User "alice" cannot impersonate resource "groups"`, "--as", "bob", "--as-group", "admins", "get", "--raw", widget)
 		})
 	}
+}
+
+// The typed clients send their questions in protobuf, and read their answers in JSON. What they send comes back whole, in
+// Kubernetes' own types.
+func TestClientGo_AsksWhatUsersMayDo(t *testing.T) {
+	cfg := &rest.Config{Host: knowing(t), BearerToken: "a-token", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	client, err := rest.HTTPClientFor(cfg)
+	require.NoError(t, err)
+	defer client.CloseIdleConnections()
+	clients, err := kubernetes.NewForConfigAndClient(cfg, client)
+	require.NoError(t, err)
+	ctx, opts := t.Context(), meta.CreateOptions{}
+	access, users := clients.AuthorizationV1(), clients.AuthenticationV1()
+
+	who, err := users.SelfSubjectReviews().Create(ctx, &authentication.SelfSubjectReview{}, opts)
+	require.NoError(t, err)
+	require.Equal(t, authentication.UserInfo{Username: "alice", Groups: []string{"admins"}}, who.Status.UserInfo)
+	of, err := users.TokenReviews().Create(ctx, &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "b-token"}}, opts)
+	require.NoError(t, err)
+	require.Equal(t, authentication.TokenReviewStatus{Authenticated: true, User: authentication.UserInfo{Username: "bob"}}, of.Status)
+
+	resource := &authorization.ResourceAttributes{
+		Namespace: "default", Verb: "delete", Group: "example.com", Version: "v1", Resource: "widgets", Subresource: "status", Name: "a",
+		FieldSelector: &authorization.FieldSelectorAttributes{Requirements: []meta.FieldSelectorRequirement{{Key: "metadata.name", Operator: "In", Values: []string{"a"}}}},
+		LabelSelector: &authorization.LabelSelectorAttributes{RawSelector: "x=y"},
+	}
+	subject := authorization.SubjectAccessReviewSpec{
+		ResourceAttributes: resource, User: "bob", Groups: []string{"readers"}, UID: "u-1", Extra: map[string]authorization.ExtraValue{"scopes": {"a", "b"}},
+	}
+	self, err := access.SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: resource}}, opts)
+	require.NoError(t, err)
+	require.Equal(t, authorization.SubjectAccessReviewStatus{Allowed: true}, self.Status)
+	require.Equal(t, resource, self.Spec.ResourceAttributes)
+	other, err := access.SubjectAccessReviews().Create(ctx, &authorization.SubjectAccessReview{Spec: subject}, opts)
+	require.NoError(t, err)
+	require.Equal(t, authorization.SubjectAccessReviewStatus{Reason: "alice may, and bob reads"}, other.Status)
+	require.Equal(t, subject, other.Spec)
+	local, err := access.LocalSubjectAccessReviews("default").Create(ctx, &authorization.LocalSubjectAccessReview{ObjectMeta: meta.ObjectMeta{Namespace: "default"}, Spec: subject}, opts)
+	require.NoError(t, err)
+	require.Equal(t, other.Status, local.Status)
+	require.Equal(t, subject, local.Spec)
+	rules, err := access.SelfSubjectRulesReviews().Create(ctx, &authorization.SelfSubjectRulesReview{Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: "default"}}, opts)
+	require.NoError(t, err)
+	require.True(t, rules.Status.Incomplete)
+	require.Empty(t, rules.Status.ResourceRules)
 }
 
 // The metrics of a manager, by default, are for users that the API server knows and allows to read them. The

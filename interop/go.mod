@@ -4,7 +4,6 @@ go 1.26.0
 
 replace (
 	github.com/watchmill/watchmill => ../
-	github.com/watchmill/watchmill/serve/access => ../serve/access
 	github.com/watchmill/watchmill/serve/corekinds => ../serve/corekinds
 	github.com/watchmill/watchmill/serve/lease => ../serve/lease
 )
@@ -12,7 +11,6 @@ replace (
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
-	github.com/watchmill/watchmill/serve/access v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/serve/corekinds v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/serve/lease v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0

@@ -187,6 +187,9 @@
 // reaches the server under the page's own name (DNS rebinding). Writes from other origins are
 // refused, too.
 //
+// Clients ask which user they are and what they may do, as kubectl auth can-i does, and consoles such as k9s before they
+// show a kind, if the server has the kinds of package serve/access. Without them such consoles show nothing.
+//
 // With [Config].Impersonation a user may act as another, by the headers of kubectl --as, if
 // Authorize allows it. The request then has the rights of the other user alone, and counts for
 // its limits. [Config].Audit gets both users. Without that setting, or with a header that is

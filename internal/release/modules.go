@@ -16,7 +16,6 @@ const mainModule = "github.com/watchmill/watchmill"
 var published = []string{
 	"",
 	"store/backend/etcd",
-	"serve/access",
 	"serve/lease",
 	"serve/corekinds",
 	"registry/crd/cel",

@@ -22,7 +22,6 @@ const root = "../.."
 var programs = map[string]struct{ pkg, value, kind string }{
 	"":                   {"engine", "engine.NewTopic[string]()", "*engine.Topic[string]"},
 	"store/backend/etcd": {"store/backend/etcd", "etcd.Config{}", "etcd.Config"},
-	"serve/access":       {"serve/access", "access.Config{}", "access.Config"},
 	"serve/lease":        {"serve/lease", "lease.Lease{}", "v1.Lease"},
 	"serve/corekinds":    {"serve/corekinds", "corekinds.Config{}", "corekinds.Config"},
 	"registry/crd/cel":   {"registry/crd/cel", "cel.Rules{}", "cel.Rules"},

@@ -126,7 +126,7 @@ func TestRun_SaysHowToPublish(t *testing.T) {
 	require.ErrorContains(t, run(t.Context(), dir, nil, &out), "give the version to release")
 	require.NoError(t, run(t.Context(), dir, []string{"v0.3.0"}, &out))
 	commit := output(t, nil, dir, "git", "rev-parse", "--short", "HEAD")
-	const tags = "v0.3.0 store/backend/etcd/v0.3.0 serve/access/v0.3.0 serve/lease/v0.3.0 serve/corekinds/v0.3.0 registry/crd/cel/v0.3.0 cmd/watchmill/watchmill-etcd/v0.3.0"
+	const tags = "v0.3.0 store/backend/etcd/v0.3.0 serve/lease/v0.3.0 serve/corekinds/v0.3.0 registry/crd/cel/v0.3.0 cmd/watchmill/watchmill-etcd/v0.3.0"
 	require.Equal(t, "Commit "+commit+" releases v0.3.0. Once .ci/run passes, publish it:\n\n"+
 		"  for tag in "+tags+"; do git tag $tag "+commit+"; done\n"+
 		"  git push --atomic origin HEAD "+tags+"\n", out.String())

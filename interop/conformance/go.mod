@@ -8,7 +8,6 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
-	github.com/watchmill/watchmill/serve/access v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/serve/corekinds v0.0.0-00010101000000-000000000000
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
@@ -203,7 +202,6 @@ require (
 replace (
 	github.com/watchmill/watchmill => ../..
 	github.com/watchmill/watchmill/registry/crd/cel => ../../registry/crd/cel
-	github.com/watchmill/watchmill/serve/access => ../../serve/access
 	github.com/watchmill/watchmill/serve/corekinds => ../../serve/corekinds
 	github.com/watchmill/watchmill/serve/lease => ../../serve/lease
 )

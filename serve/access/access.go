@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	authentication "k8s.io/api/authentication/v1"
-	authorization "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/watchmill/watchmill/registry"
@@ -23,9 +21,9 @@ type Config struct {
 	// Request that has what the review names: for a resource that has no Path.
 	Authorize func(ctx context.Context, u serve.User, r *serve.Request) error
 	// Rules lists what Authorize allows a user in a namespace, for users that ask for all they may do.
-	// It is called concurrently. If it returns an error, the list counts as incomplete. Nil means that
-	// nothing is listed if there is an Authorize, and that clients learn so.
-	Rules func(ctx context.Context, u serve.User, namespace string) (authorization.SubjectRulesReviewStatus, error)
+	// It is called concurrently. If it returns an error, the list counts as incomplete, and clients get the
+	// error's text. Nil means that nothing is listed if there is an Authorize, and that clients learn so.
+	Rules func(ctx context.Context, u serve.User, namespace string) (Rules, error)
 }
 
 // Reviews are the kinds. They are a [serve.Provider], safe for concurrent use, and have nothing to close.
@@ -37,14 +35,14 @@ type Reviews struct{ resources []registry.Resource }
 func New(cfg Config) (*Reviews, error) {
 	r := &Reviews{}
 	err := errors.Join(
-		add(r, authentication.GroupName, "SelfSubjectReview", inCluster, describeSelf),
-		add(r, authorization.GroupName, "SelfSubjectAccessReview", inCluster, cfg.reviewSelf),
-		add(r, authorization.GroupName, "SelfSubjectRulesReview", inCluster, cfg.listRules),
-		add(r, authorization.GroupName, "SubjectAccessReview", inCluster, cfg.reviewSubject),
-		add(r, authorization.GroupName, "LocalSubjectAccessReview", inNamespace, cfg.reviewLocal),
+		add(r, authenticationGroup, "SelfSubjectReview", inCluster, describeSelf),
+		add(r, authorizationGroup, "SelfSubjectAccessReview", inCluster, cfg.reviewSelf),
+		add(r, authorizationGroup, "SelfSubjectRulesReview", inCluster, cfg.listRules),
+		add(r, authorizationGroup, "SubjectAccessReview", inCluster, cfg.reviewSubject),
+		add(r, authorizationGroup, "LocalSubjectAccessReview", inNamespace, cfg.reviewLocal),
 	)
 	if cfg.Authenticate != nil {
-		err = errors.Join(err, add(r, authentication.GroupName, "TokenReview", inCluster, cfg.reviewToken))
+		err = errors.Join(err, add(r, authenticationGroup, "TokenReview", inCluster, cfg.reviewToken))
 	}
 	if err != nil {
 		return nil, err
@@ -54,6 +52,27 @@ func New(cfg Config) (*Reviews, error) {
 
 // Resources returns the kinds, for a server.
 func (r *Reviews) Resources() []registry.Resource { return r.resources }
+
+// AsksAboutItself reports whether a request asks, by a review, which user it is of, or what that user may do. An Authorize
+// that lists what it allows should allow such requests to every user: the answer is what the user could try.
+func AsksAboutItself(r *serve.Request) bool {
+	if r.Verb != "create" || r.Subresource != "" {
+		return false
+	}
+	switch r.Group {
+	case authenticationGroup:
+		return r.Resource == "selfsubjectreviews"
+	case authorizationGroup:
+		return r.Resource == "selfsubjectaccessreviews" || r.Resource == "selfsubjectrulesreviews"
+	}
+	return false
+}
+
+// The groups of the kinds.
+const (
+	authenticationGroup = "authentication.k8s.io"
+	authorizationGroup  = "authorization.k8s.io"
+)
 
 // scope says whether reviews are in a namespace.
 type scope bool

@@ -15,9 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	authentication "k8s.io/api/authentication/v1"
-	authorization "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/watchmill/watchmill/serve"
@@ -26,12 +23,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+const (
+	authorizationGroup  = "authorization.k8s.io"
+	authenticationGroup = "authentication.k8s.io"
+)
+
 var errNotAllowed = errors.New("alice reads lamps and the metrics, and all may ask")
 
 // authorize allows alice to read lamps in the namespace hall, but not their status, and the metrics.
 func authorize(_ context.Context, u serve.User, r *serve.Request) error {
 	switch {
-	case r.Group == authorization.GroupName, r.Group == authentication.GroupName:
+	case r.Group == authorizationGroup, r.Group == authenticationGroup:
 		return nil
 	case r.Name == "broken":
 		panic("the rules are broken")
@@ -89,57 +91,57 @@ func (a asker) send(method, path, token, media string, body []byte) (int, []byte
 	return resp.StatusCode, text
 }
 
-// review is what client-go sends.
-type review interface {
-	Marshal() ([]byte, error)
-	GetObjectKind() schema.ObjectKind
+// asking returns a review with a question.
+func asking[T any](set func(review *T)) *T {
+	review := new(T)
+	set(review)
+	return review
 }
 
-// ask sends a review as a typed client does, in protobuf, and decodes the answer into it.
-func (a asker) ask(group, resource, kind, token string, of review) {
+// ask sends a review, and decodes the answer into it.
+func (a asker) ask(group, resource, kind, token string, of interface{ GetObjectKind() schema.ObjectKind }) {
 	a.Helper()
-	raw, err := of.Marshal()
+	question, err := json.Marshal(of)
 	require.NoError(a, err)
-	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: group + "/v1", Kind: kind}, Raw: raw}
-	text, err := envelope.Marshal()
-	require.NoError(a, err)
-	code, answer := a.send("POST", "/apis/"+group+"/v1/"+resource, token, runtime.ContentTypeProtobuf, append([]byte("k8s\x00"), text...))
+	code, answer := a.send("POST", "/apis/"+group+"/v1/"+resource, token, "application/json", question)
 	require.Equal(a, 201, code, "%s", answer)
 	require.NoError(a, json.Unmarshal(answer, of))
 	require.Equal(a, group+"/v1, Kind="+kind, of.GetObjectKind().GroupVersionKind().String())
 }
 
-func (a asker) may(token string, of *authorization.ResourceAttributes, at *authorization.NonResourceAttributes) bool {
+func (a asker) may(token string, of *access.ResourceAttributes, at *access.NonResourceAttributes) bool {
 	a.Helper()
-	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: of, NonResourceAttributes: at}}
-	a.ask(authorization.GroupName, "selfsubjectaccessreviews", "SelfSubjectAccessReview", token, review)
+	review := asking(func(r *access.SelfSubjectAccessReview) {
+		r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes = of, at
+	})
+	a.ask(authorizationGroup, "selfsubjectaccessreviews", "SelfSubjectAccessReview", token, review)
 	require.Equal(a, review.Status.Allowed, review.Status.Reason == "", review.Status.Reason)
 	return review.Status.Allowed
 }
 
 func TestAccess_NamesTheUserThatAsks(t *testing.T) {
-	var self authentication.SelfSubjectReview
-	newAsker(t, configured()).ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "a-token", &self)
-	require.Equal(t, authentication.UserInfo{Username: "alice", Groups: []string{"readers"}}, self.Status.UserInfo)
+	var self access.SelfSubjectReview
+	newAsker(t, configured()).ask(authenticationGroup, "selfsubjectreviews", "SelfSubjectReview", "a-token", &self)
+	require.Equal(t, access.UserInfo{Username: "alice", Groups: []string{"readers"}}, self.Status.UserInfo)
 
-	var all authentication.SelfSubjectReview
-	newAsker(t, access.Config{}).ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "", &all)
+	var all access.SelfSubjectReview
+	newAsker(t, access.Config{}).ask(authenticationGroup, "selfsubjectreviews", "SelfSubjectReview", "", &all)
 	require.Equal(t, serve.Anonymous.Name, all.Status.UserInfo.Username)
 }
 
 // The answer is that of the server's own rules, by every part of a request that they may look at.
 func TestAccess_TellsUsersWhatTheyMayDo(t *testing.T) {
 	a := newAsker(t, configured())
-	lamps := authorization.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: "hall", Verb: "get"}
+	lamps := access.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: "hall", Verb: "get"}
 	require.True(t, a.may("a-token", &lamps, nil))
 	require.False(t, a.may("b-token", &lamps, nil))
-	for _, change := range []func(*authorization.ResourceAttributes){
-		func(l *authorization.ResourceAttributes) { l.Group = "example.org" },
-		func(l *authorization.ResourceAttributes) { l.Version = "v2" },
-		func(l *authorization.ResourceAttributes) { l.Resource = "lights" },
-		func(l *authorization.ResourceAttributes) { l.Subresource = "status" },
-		func(l *authorization.ResourceAttributes) { l.Namespace = "attic" },
-		func(l *authorization.ResourceAttributes) { l.Verb = "delete" },
+	for _, change := range []func(*access.ResourceAttributes){
+		func(l *access.ResourceAttributes) { l.Group = "example.org" },
+		func(l *access.ResourceAttributes) { l.Version = "v2" },
+		func(l *access.ResourceAttributes) { l.Resource = "lights" },
+		func(l *access.ResourceAttributes) { l.Subresource = "status" },
+		func(l *access.ResourceAttributes) { l.Namespace = "attic" },
+		func(l *access.ResourceAttributes) { l.Verb = "delete" },
 	} {
 		other := lamps
 		change(&other)
@@ -147,11 +149,11 @@ func TestAccess_TellsUsersWhatTheyMayDo(t *testing.T) {
 	}
 	lamps.Verb = "list"
 	require.False(t, a.may("a-token", &lamps, nil))
-	lamps.LabelSelector = &authorization.LabelSelectorAttributes{RawSelector: "app=x"}
-	lamps.FieldSelector = &authorization.FieldSelectorAttributes{RawSelector: "a=b"}
+	lamps.LabelSelector = &access.LabelSelector{RawSelector: "app=x"}
+	lamps.FieldSelector = &access.FieldSelector{RawSelector: "a=b"}
 	require.True(t, a.may("a-token", &lamps, nil))
-	require.True(t, a.may("a-token", nil, &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"}))
-	require.False(t, a.may("a-token", nil, &authorization.NonResourceAttributes{Path: "/debug", Verb: "get"}))
+	require.True(t, a.may("a-token", nil, &access.NonResourceAttributes{Path: "/metrics", Verb: "get"}))
+	require.False(t, a.may("a-token", nil, &access.NonResourceAttributes{Path: "/debug", Verb: "get"}))
 	require.True(t, newAsker(t, access.Config{}).may("", &lamps, nil), "without rules all is allowed")
 }
 
@@ -168,31 +170,33 @@ func TestAccess_KnowsAllOfAUser(t *testing.T) {
 			return nil
 		},
 	})
-	info := authentication.UserInfo{Username: "ada", UID: "u-1", Groups: ada.Groups, Extra: map[string]authentication.ExtraValue{"scopes": {"a", "b"}}}
-	var self authentication.SelfSubjectReview
-	a.ask(authentication.GroupName, "selfsubjectreviews", "SelfSubjectReview", "token", &self)
+	info := access.UserInfo{Username: "ada", UID: "u-1", Groups: ada.Groups, Extra: map[string][]string{"scopes": {"a", "b"}}}
+	var self access.SelfSubjectReview
+	a.ask(authenticationGroup, "selfsubjectreviews", "SelfSubjectReview", "token", &self)
 	require.Equal(t, info, self.Status.UserInfo)
-	token := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "token"}}
-	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "token", token)
+	token := asking(func(r *access.TokenReview) { r.Spec.Token = "token" })
+	a.ask(authenticationGroup, "tokenreviews", "TokenReview", "token", token)
 	require.Equal(t, info, token.Status.User)
 
-	lamps := &authorization.ResourceAttributes{Group: "example.com", Resource: "lamps", Namespace: "hall", Verb: "get"}
+	lamps := &access.ResourceAttributes{Group: "example.com", Resource: "lamps", Namespace: "hall", Verb: "get"}
 	require.True(t, a.may("token", lamps, nil))
-	spec := authorization.SubjectAccessReviewSpec{
-		User: "ada", UID: "u-1", Groups: ada.Groups, Extra: map[string]authorization.ExtraValue{"scopes": {"a", "b"}}, ResourceAttributes: lamps,
-	}
-	a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "token", &authorization.SubjectAccessReview{Spec: spec})
-	a.ask(authorization.GroupName, "namespaces/hall/localsubjectaccessreviews", "LocalSubjectAccessReview", "token", &authorization.LocalSubjectAccessReview{Spec: spec})
+	other := asking(func(r *access.SubjectAccessReview) {
+		r.Spec.User, r.Spec.UID, r.Spec.Groups, r.Spec.Extra, r.Spec.ResourceAttributes = "ada", "u-1", ada.Groups, ada.Extra, lamps
+	})
+	a.ask(authorizationGroup, "subjectaccessreviews", "SubjectAccessReview", "token", other)
+	local := asking(func(r *access.LocalSubjectAccessReview) { r.Spec = other.Spec })
+	a.ask(authorizationGroup, "namespaces/hall/localsubjectaccessreviews", "LocalSubjectAccessReview", "token", local)
 	require.Equal(t, []serve.User{ada, ada, ada}, asked)
 }
 
 func TestAccess_TellsWhatOthersMayDoInANamespace(t *testing.T) {
 	a := newAsker(t, configured())
 	for namespace, may := range map[string]bool{"hall": true, "attic": false} {
-		review := &authorization.LocalSubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-			User: "alice", ResourceAttributes: &authorization.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: namespace, Verb: "get"},
-		}}
-		a.ask(authorization.GroupName, "namespaces/"+namespace+"/localsubjectaccessreviews", "LocalSubjectAccessReview", "b-token", review)
+		review := asking(func(r *access.LocalSubjectAccessReview) {
+			r.Spec.User = "alice"
+			r.Spec.ResourceAttributes = &access.ResourceAttributes{Group: "example.com", Version: "v1", Resource: "lamps", Namespace: namespace, Verb: "get"}
+		})
+		a.ask(authorizationGroup, "namespaces/"+namespace+"/localsubjectaccessreviews", "LocalSubjectAccessReview", "b-token", review)
 		require.Equal(t, may, review.Status.Allowed, namespace)
 		require.Equal(t, namespace, review.Namespace)
 	}
@@ -200,19 +204,19 @@ func TestAccess_TellsWhatOthersMayDoInANamespace(t *testing.T) {
 
 // The rules that are listed are those of the user that asks, in the namespace that it names.
 func TestAccess_ListsWhatUsersMayDo(t *testing.T) {
-	list := func(cfg access.Config, token string) authorization.SubjectRulesReviewStatus {
+	list := func(cfg access.Config, token string) access.RulesStatus {
 		t.Helper()
-		review := &authorization.SelfSubjectRulesReview{
-			Spec:   authorization.SelfSubjectRulesReviewSpec{Namespace: "hall"},
-			Status: authorization.SubjectRulesReviewStatus{ResourceRules: []authorization.ResourceRule{{Verbs: []string{"mine"}}}},
-		}
-		newAsker(t, cfg).ask(authorization.GroupName, "selfsubjectrulesreviews", "SelfSubjectRulesReview", token, review)
+		review := asking(func(r *access.SelfSubjectRulesReview) {
+			r.Spec.Namespace = "hall"
+			r.Status.ResourceRules = []access.ResourceRule{{Verbs: []string{"mine"}}}
+		})
+		newAsker(t, cfg).ask(authorizationGroup, "selfsubjectrulesreviews", "SelfSubjectRulesReview", token, review)
 		return review.Status
 	}
 	all := list(access.Config{}, "")
 	require.False(t, all.Incomplete)
-	require.Equal(t, []authorization.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}, all.ResourceRules)
-	require.Equal(t, []authorization.NonResourceRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}, all.NonResourceRules)
+	require.Equal(t, []access.ResourceRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}, all.ResourceRules)
+	require.Equal(t, []access.NonResourceRule{{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}, all.NonResourceRules)
 
 	unlisted := list(configured(), "a-token")
 	require.True(t, unlisted.Incomplete)
@@ -222,12 +226,12 @@ func TestAccess_ListsWhatUsersMayDo(t *testing.T) {
 	require.NotNil(t, unlisted.NonResourceRules, "clients demand the list")
 
 	cfg := configured()
-	cfg.Rules = func(_ context.Context, u serve.User, namespace string) (status authorization.SubjectRulesReviewStatus, err error) {
-		status.ResourceRules = []authorization.ResourceRule{{Verbs: []string{"get"}, Resources: []string{u.Name + "-in-" + namespace}}}
+	cfg.Rules = func(_ context.Context, u serve.User, namespace string) (rules access.Rules, err error) {
+		rules.ResourceRules = []access.ResourceRule{{Verbs: []string{"get"}, Resources: []string{u.Name + "-in-" + namespace}}}
 		if u.Name != "alice" {
 			err = errors.New("the groups are not known")
 		}
-		return status, err
+		return rules, err
 	}
 	for token, c := range map[string]struct{ user, problem string }{"a-token": {"alice", ""}, "b-token": {"bob", "the groups are not known"}} {
 		listed := list(cfg, token)
@@ -240,27 +244,26 @@ func TestAccess_ListsWhatUsersMayDo(t *testing.T) {
 
 func TestAccess_TellsServersWhatOthersMayDo(t *testing.T) {
 	a := newAsker(t, configured())
+	metrics := &access.NonResourceAttributes{Path: "/metrics", Verb: "get"}
 	for user, may := range map[string]bool{"alice": true, "bob": false} {
-		review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-			User: user, NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
-		}}
-		a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", review)
+		review := asking(func(r *access.SubjectAccessReview) { r.Spec.User, r.Spec.NonResourceAttributes = user, metrics })
+		a.ask(authorizationGroup, "subjectaccessreviews", "SubjectAccessReview", "b-token", review)
 		require.Equal(t, may, review.Status.Allowed, user)
 	}
-	ofGroups := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-		Groups: []string{"readers"}, NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
-	}}
-	a.ask(authorization.GroupName, "subjectaccessreviews", "SubjectAccessReview", "b-token", ofGroups)
+	ofGroups := asking(func(r *access.SubjectAccessReview) {
+		r.Spec.Groups, r.Spec.NonResourceAttributes = []string{"readers"}, metrics
+	})
+	a.ask(authorizationGroup, "subjectaccessreviews", "SubjectAccessReview", "b-token", ofGroups)
 	require.Equal(t, errNotAllowed.Error(), ofGroups.Status.Reason, "a review may have groups without a user, on which the rules decide")
 	for token, user := range map[string]string{"a-token": "alice", "guess": ""} {
-		review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: token}}
-		a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", review)
+		review := asking(func(r *access.TokenReview) { r.Spec.Token = token })
+		a.ask(authenticationGroup, "tokenreviews", "TokenReview", "b-token", review)
 		require.Equal(t, user, review.Status.User.Username)
 		require.Equal(t, user != "", review.Status.Authenticated)
 		require.Empty(t, review.Status.Error)
 	}
-	meant := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "a-token", Audiences: []string{"others"}}}
-	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "b-token", meant)
+	meant := asking(func(r *access.TokenReview) { r.Spec.Token = "a-token"; r.Spec.Audiences = []string{"others"} })
+	a.ask(authenticationGroup, "tokenreviews", "TokenReview", "b-token", meant)
 	require.False(t, meant.Status.Authenticated)
 	require.NotEmpty(t, meant.Status.Error)
 }
@@ -271,9 +274,9 @@ func TestAccess_TakesNoAnswerFromTheQuestion(t *testing.T) {
 	code, text := a.send("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "b-token", "application/json",
 		[]byte(`{"spec":{"token":"guess"},"status":{"authenticated":true,"user":{"username":"alice"}}}`))
 	require.Equal(t, 201, code, "%s", text)
-	var review authentication.TokenReview
+	var review access.TokenReview
 	require.NoError(t, json.Unmarshal(text, &review))
-	require.Equal(t, authentication.TokenReviewStatus{}, review.Status)
+	require.Equal(t, access.TokenStatus{}, review.Status)
 }
 
 // Then a server that asks does not take the token for a wrong one.
@@ -284,8 +287,8 @@ func TestAccess_SaysThatATokenCannotBeReviewedNow(t *testing.T) {
 		}
 		return serve.User{}, errors.New("the directory does not answer")
 	}})
-	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "other"}}
-	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
+	review := asking(func(r *access.TokenReview) { r.Spec.Token = "other" })
+	a.ask(authenticationGroup, "tokenreviews", "TokenReview", "mine", review)
 	require.False(t, review.Status.Authenticated)
 	require.Equal(t, "the directory does not answer", review.Status.Error)
 }
@@ -297,9 +300,9 @@ func TestAccess_TakesATokenThatIsServedAnonymouslyForAWrongOne(t *testing.T) {
 		serve.BearerTokens(map[string]serve.User{"mine": {Name: "server"}}),
 		func(*http.Request) (serve.User, error) { return serve.Anonymous, nil },
 	)})
-	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "guess"}}
-	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
-	require.Equal(t, authentication.TokenReviewStatus{}, review.Status)
+	review := asking(func(r *access.TokenReview) { r.Spec.Token = "guess" })
+	a.ask(authenticationGroup, "tokenreviews", "TokenReview", "mine", review)
+	require.Equal(t, access.TokenStatus{}, review.Status)
 }
 
 // A request that is made of a token has a body, as each that a server gets.
@@ -312,8 +315,8 @@ func TestAccess_AsksAboutATokenByAWholeRequest(t *testing.T) {
 		}
 		return serve.User{Name: "server"}, nil
 	}})
-	review := &authentication.TokenReview{Spec: authentication.TokenReviewSpec{Token: "other"}}
-	a.ask(authentication.GroupName, "tokenreviews", "TokenReview", "mine", review)
+	review := asking(func(r *access.TokenReview) { r.Spec.Token = "other" })
+	a.ask(authenticationGroup, "tokenreviews", "TokenReview", "mine", review)
 	require.True(t, review.Status.Authenticated)
 }
 

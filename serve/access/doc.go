@@ -16,10 +16,15 @@
 // [Config].Rules lists all that a user may do, since a function that decides does not list what it
 // allows. Without it the list is empty, and says that it is incomplete.
 //
+// A server has the kinds only if it is given them, since discovery lists them, and TokenReview and SubjectAccessReview
+// tell of other users:
+//
+//	reviews, err := access.New(access.Config{Authorize: authorize})
+//	server, err := serve.New(serve.Config{Resources: []serve.Provider{widgets, reviews}, Authorize: authorize})
+//
 // The server's own Authorize also decides which users may ask. Allow all users to create the reviews
-// of themselves, and only servers to create those of others. A request that impersonates a user, by
+// of themselves ([AsksAboutItself]), and only servers to create those of others. A request that impersonates a user, by
 // kubectl --as, counts as that user's: kubectl auth can-i --as says what another user may do.
 //
-// The package is a module of its own, since Kubernetes' API types weigh more than all
-// the rest that a server needs.
+// Clients send reviews in JSON or, as typed clients of Kubernetes do, in its protobuf. Answers are JSON.
 package access

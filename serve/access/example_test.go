@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	authorization "k8s.io/api/authorization/v1"
-
 	"github.com/watchmill/watchmill/serve"
 	"github.com/watchmill/watchmill/serve/access"
 )
@@ -44,7 +42,7 @@ func ExampleNew() {
 
 // A server whose rules are a table decides by it, and lists it for kubectl auth can-i --list.
 func ExampleConfig_rules() {
-	table := []authorization.ResourceRule{{Verbs: []string{"get", "list"}, APIGroups: []string{"example.com"}, Resources: []string{"lamps"}}}
+	table := []access.ResourceRule{{Verbs: []string{"get", "list"}, APIGroups: []string{"example.com"}, Resources: []string{"lamps"}}}
 	rules := access.Config{
 		Authorize: func(_ context.Context, _ serve.User, r *serve.Request) error {
 			for _, rule := range table {
@@ -52,13 +50,13 @@ func ExampleConfig_rules() {
 					return nil
 				}
 			}
-			if r.Group == authorization.GroupName || !r.IsResource() {
+			if access.AsksAboutItself(r) || !r.IsResource() {
 				return nil // all may ask, and read which kinds there are
 			}
 			return errors.New("lamps are read here")
 		},
-		Rules: func(context.Context, serve.User, string) (authorization.SubjectRulesReviewStatus, error) {
-			return authorization.SubjectRulesReviewStatus{ResourceRules: table}, nil
+		Rules: func(context.Context, serve.User, string) (access.Rules, error) {
+			return access.Rules{ResourceRules: table}, nil
 		},
 	}
 	reviews, err := access.New(rules)

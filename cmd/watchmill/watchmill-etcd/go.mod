@@ -7,7 +7,6 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/watchmill/watchmill v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/registry/crd/cel v0.0.0-00010101000000-000000000000
-	github.com/watchmill/watchmill/serve/access v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/serve/corekinds v0.0.0-00010101000000-000000000000
 	github.com/watchmill/watchmill/store/backend/etcd v0.0.0-00010101000000-000000000000
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3
