@@ -9,7 +9,7 @@
 //	replay: cmd/watchmill/internal/replay ──▶ sim/load ──▶ engine ──┐
 //	serve:  cmd/watchmill/internal/server ──▶ registry ──▶ engine ──┴──▶ store/backend/etcd ──▶ cluster
 //	                                │            └──▶ registry/crd/cel
-//	                                └──▶ serve/corekinds, serve/access
+//	                                └──▶ serve/corekinds
 //
 // It is a program and a module of its own, so that the main module requires no part
 // of etcd, CEL and Kubernetes' API types. It is below cmd/watchmill, so that it can share that program's flags.
@@ -55,8 +55,6 @@ import (
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/server"
 	"github.com/watchmill/watchmill/registry/crd"
 	"github.com/watchmill/watchmill/registry/crd/cel"
-	"github.com/watchmill/watchmill/serve"
-	"github.com/watchmill/watchmill/serve/access"
 	"github.com/watchmill/watchmill/serve/corekinds"
 	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/trace"
@@ -187,13 +185,8 @@ func (c *serveCommand) options(to *streams) server.Options {
 		return c.open(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
 	}
 	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
-	opts.Rules, opts.Core = cel.Rules{}, &server.Core{Open: openCore, Replica: corekinds.Replica, Reviews: newReviews}
+	opts.Rules, opts.Core = cel.Rules{}, &server.Core{Open: openCore, Replica: corekinds.Replica}
 	return opts
-}
-
-// newReviews returns the kinds of reviews: as the server has no Authorize, users may do everything.
-func newReviews() (serve.Provider, error) {
-	return access.New(access.Config{})
 }
 
 // openCore opens the kinds of --core-kinds.

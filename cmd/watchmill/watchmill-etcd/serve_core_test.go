@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -149,26 +147,4 @@ func TestServe_CoreKindsAtAReplica(t *testing.T) {
 	must(t, 200, "DELETE", replica+namespacesPath+"/shop", "")
 	must(t, 200, "PUT", replica+namespacesPath+"/shop/finalize", `{"metadata":{"name":"shop"}}`)
 	must(t, 404, "GET", origin+namespacesPath+"/shop", "")
-}
-
-// Consoles such as k9s show a kind only if the server says that the user may read it. At a replica they may read as much.
-func TestServe_TellsUsersThatTheyMayDoEverything(t *testing.T) {
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	const reviewsPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-	origin, stopOrigin := servingWith(t, server.Flags{CoreKinds: true, Data: "memory"})
-	defer stopOrigin()
-	replica, stopReplica := servingWith(t, server.Flags{Upstream: help.Given(origin), Data: "memory"})
-	defer stopReplica()
-	for _, url := range []string{origin, replica} {
-		resp, err := http.Post(url+reviewsPath, "application/json", strings.NewReader(`{"spec":{"resourceAttributes":{"verb":"list","resource":"secrets"}}}`))
-		require.NoError(t, err)
-		var review struct{ Status struct{ Allowed bool } }
-		require.NoError(t, json.NewDecoder(resp.Body).Decode(&review))
-		require.NoError(t, resp.Body.Close())
-		require.True(t, review.Status.Allowed)
-	}
-
-	without, stop := servingWith(t, server.Flags{CRD: []string{manifests}, Data: "memory"})
-	defer stop()
-	must(t, 404, "POST", without+reviewsPath, `{}`)
 }

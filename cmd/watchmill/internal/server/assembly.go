@@ -16,6 +16,7 @@ import (
 type assembly struct {
 	data        *data
 	core        *coreKinds
+	reviews     *reviews
 	definitions *definitions
 	shown       *apiextensions.Static
 	following   *following
@@ -83,11 +84,10 @@ func (a *assembly) openKinds(ctx context.Context, o *Options, kinds []kind, cfg 
 	if a.core, err = o.coreKinds(ctx, a.data); err != nil {
 		return err
 	}
-	reviews, err := o.reviews()
-	if err != nil {
+	if a.reviews, err = a.data.reviews(); err != nil {
 		return err
 	}
-	cfg.Resources = slices.Concat(cfg.Resources, a.core.providers(), reviews)
+	cfg.Resources = append(append(cfg.Resources, a.core.providers()...), a.reviews)
 	for _, k := range kinds {
 		opened, err := a.data.open(ctx, k)
 		if err != nil {
@@ -124,7 +124,7 @@ func (a *assembly) openHost(o *Options, cfg engine.HostConfig) (err error) {
 
 // close closes what the server serves, each part before those that it uses.
 func (a *assembly) close() error {
-	err := errors.Join(a.core.closeSoon(), a.definitions.closeSoon(), a.following.close())
+	err := errors.Join(a.core.closeSoon(), a.definitions.closeSoon(), a.following.close(), a.reviews.close())
 	if a.shown != nil {
 		err = errors.Join(err, a.shown.Close())
 	}

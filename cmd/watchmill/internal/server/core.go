@@ -42,9 +42,6 @@ type Core struct {
 	// Replica returns the configuration of one of the kinds for a replica, without its schema; ok is false for
 	// other kinds.
 	Replica func(of registry.Kind) (cfg registry.Config[unstructured.Unstructured], ok bool)
-	// Reviews returns the kinds by which clients ask what users may do, on a server whose users may do everything.
-	// They store nothing, so that a replica has them, too.
-	Reviews func() (serve.Provider, error)
 }
 
 // replica returns the configuration of a kind that discovery at the origin of a replica has found.
@@ -87,19 +84,6 @@ func (o *Options) coreKinds(ctx context.Context, d *data) (*coreKinds, error) {
 	}
 	d.admit = []registry.Admitter{opened}
 	return &coreKinds{opened}, nil
-}
-
-// reviews returns the kinds by which clients ask what users may do, if they are to be served. A replica cannot tell
-// whether its origin has them, since nothing can be read of them.
-func (o *Options) reviews() ([]serve.Provider, error) {
-	if o.Core == nil || !o.CoreKinds && o.Upstream == "" {
-		return nil, nil
-	}
-	reviews, err := o.Core.Reviews()
-	if err != nil {
-		return nil, err
-	}
-	return []serve.Provider{reviews}, nil
 }
 
 // providers returns what the server is to serve of them.

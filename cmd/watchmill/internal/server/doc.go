@@ -9,6 +9,7 @@
 //
 //	--allow-crds ──▶ apiextensions.Definitions: clients define other kinds in the same storage
 //	--core-kinds ──▶ kinds of Kubernetes itself in the same storage, if the program has them
+//	reviews: what users may do, for clients that ask; a replica asks its origin
 //	--upstream ──▶ following: serves the kinds that are defined there, as they come, change and go
 //
 // It reads certificates and tokens again when they change, writes snapshots of the file, an audit log, and

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os/signal"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -108,13 +109,23 @@ func Run(ctx context.Context, opts Options) (err error) {
 	defer func() { err = errors.Join(err, of.close()) }()
 	defer func() { stop() }()
 	return opts.listenAndServe(ctx, of.server, listen, log, func(at net.Addr) error {
-		if err := opts.announce(at, secured, of.server.Kinds(), notesOf(kinds)); err != nil {
+		if err := opts.announce(at, secured, stored(of.server), notesOf(kinds)); err != nil {
 			return err
 		}
 		of.data.keep()
 		stop = of.snapshots.start(ctx)
 		return nil
 	})
+}
+
+// stored returns the kinds whose objects are stored, unlike reviews.
+func stored(s *serve.Server) (kinds []registry.Kind) {
+	for _, r := range s.Resources() {
+		if of := r.Info(); slices.Contains(of.Verbs, "list") {
+			kinds = append(kinds, of.Kind)
+		}
+	}
+	return kinds
 }
 
 // mayListen returns an error if --listen is no address, or one that others can reach of a server that is not guarded by
