@@ -39,6 +39,8 @@ type Backend struct {
 	// one: "" if none had, nil before the first.
 	storage atomic.Pointer[string]
 	newest  *newest
+	// held is the watch that the last list with State has begun; nil if it was taken over.
+	held atomic.Pointer[hold]
 
 	mu      sync.Mutex
 	closed  bool
@@ -242,6 +244,7 @@ func (b *Backend) Close() error {
 	for w := range running {
 		w.Close()
 	}
+	b.letGo(b.held.Load())
 	b.newest.close()
 	if b.config.Client == nil {
 		b.client.CloseIdleConnections()

@@ -18,6 +18,9 @@
 //	           ▲    │ the connection ends, 429 or 5xx          │
 //	           └────┴── pause, and on from the last revision   └─ 410: ErrExpired
 //
+// A replica lists and then watches from the list's revision. Its watch is begun together with the list, so
+// that the origin may give up the history in between, however long the list takes.
+//
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
 // [Config].BufferBytes; then it stops reading, and the origin sees a slow client.
 //

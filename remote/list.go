@@ -24,6 +24,10 @@ const tokenMark = "remote:"
 // continues after a key, and not by a token of the server's, requests the whole state, for
 // each of its pages anew, since the protocol cannot begin a list there.
 //
+// A list with State begins the watch that is to follow, too, from the list's revision and with NoPrev. It is
+// closed if it is not asked for within ten minutes, or by the next such list. A past state whose
+// changes the server no longer has is then refused as expired.
+//
 // The StoreID of a list is what the answer tells. If the answer tells nothing, it is what
 // the server told last before the request: a later one may be of other storage.
 //
@@ -42,8 +46,11 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	if scan.After != "" {
+	switch {
+	case scan.After != "":
 		return b.listBehind(ctx, scan)
+	case scan.State && !continued:
+		return b.listHeld(ctx, opts)
 	}
 	query := url.Values{}
 	switch {

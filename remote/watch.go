@@ -62,6 +62,18 @@ func (b *Backend) Watch(ctx context.Context, opts backend.WatchOptions) (backend
 	if err := errors.Join(b.open(), opts.Validate()); err != nil {
 		return nil, err
 	}
+	if w := b.takeOver(opts); w != nil {
+		return w, nil
+	}
+	w, err := b.startWatch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// startWatch starts a watch of a backend that is open.
+func (b *Backend) startWatch(ctx context.Context, opts backend.WatchOptions) (*watch, error) {
 	from, storage := opts.From, ""
 	if from == 0 {
 		var err error
