@@ -12,12 +12,16 @@ type position struct {
 	// through is the revision up to which events have been read. If keys has any, there may
 	// be more at through itself, of other keys.
 	through store.Revision
-	// keys are those of the events that have been read at through. A bookmark says that
-	// there are no more, and leaves none.
+	// keys are those of the events that have been read at through, up to maxKeys. A bookmark says
+	// that there are no more, and leaves none.
 	keys []string
 	// repeated are the keys that this connection is to send again.
 	repeated map[string]struct{}
 }
+
+// maxKeys bounds the memory that a server can take by events of one revision. If a connection ends after
+// more, the next one repeats some, and a reader that has had them lists again.
+const maxKeys = 1 << 16
 
 // after returns the revision after which a connection begins.
 func (p *position) after() store.Revision {
@@ -47,6 +51,8 @@ func (p *position) read(ev store.Event) bool {
 	if _, again := p.repeated[ev.Object.Key]; again {
 		return false
 	}
-	p.keys = append(p.keys, ev.Object.Key)
+	if len(p.keys) < maxKeys {
+		p.keys = append(p.keys, ev.Object.Key)
+	}
 	return true
 }
