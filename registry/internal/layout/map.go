@@ -64,6 +64,14 @@ func (l *mapLayout) Decode(body []byte, o *store.Object) (strict []error, err er
 // field of a wrong type, which the accessors would ignore. given is not changed, and is returned itself if
 // nothing has to be left out.
 func Metadata(given any) (clean any, unknown []error, err error) {
+	if fields, isObject := given.(map[string]any); isObject && isPlain(fields) {
+		return given, nil, nil
+	}
+	return decodedMetadata(given)
+}
+
+// decodedMetadata is Metadata by decoding given to a struct.
+func decodedMetadata(given any) (clean any, unknown []error, err error) {
 	text, err := json.Marshal(map[string]any{"metadata": given})
 	if err != nil {
 		return nil, nil, err
