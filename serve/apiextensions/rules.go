@@ -3,6 +3,7 @@ package apiextensions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -135,15 +136,17 @@ func validate(reading crd.Options, o, old *object) field.ErrorList {
 	return wrong
 }
 
-// checkStored refuses to drop a version that objects may be stored in. It need not be served.
+// checkStored refuses to drop a version that objects may be stored in. It need not be served. The text is Kubernetes', by
+// which programs that migrate storage know the error.
 func checkStored(o, old *object) (wrong field.ErrorList) {
 	has := func(o *object, name string) bool {
 		return slices.ContainsFunc(items(part(o.Object, "spec"), "versions"), func(v map[string]any) bool { return v["name"] == name })
 	}
 	for i, name := range texts(part(old.Object, "status"), "storedVersions") {
 		if has(old, name) && !has(o, name) {
-			wrong = append(wrong, field.Invalid(field.NewPath("status", "storedVersions").Index(i), name,
-				"is missing in spec.versions: objects may be stored in it; first write them again, and take it out of status.storedVersions"))
+			wrong = append(wrong, field.Invalid(field.NewPath("status", "storedVersions").Index(i), name, fmt.Sprintf("missing from spec.versions; "+
+				"%[1]s was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains "+
+				"persisted in %[1]s and removes %[1]s from status.storedVersions", name)))
 		}
 	}
 	return wrong

@@ -336,7 +336,9 @@ func TestChange_VersionsThatWereStoredStay(t *testing.T) {
 		require.Equal(t, []string{"v1"}, stored)
 		c.await(widgetsName, "Established=True")
 		onlyNew := definition("widgets", "Widget", ofVersion(func(v map[string]any) { v["name"] = "v1beta1" }))
-		require.Contains(t, c.update(422, onlyNew).Body.String(), `"field":"status.storedVersions[0]"`)
+		refused := c.update(422, onlyNew).Body.String()
+		require.Contains(t, refused, `"field":"status.storedVersions[0]"`)
+		require.Contains(t, refused, `status.storedVersions[0]: Invalid value: \"v1\": missing from spec.versions; `) // by which programs know it
 		c.update(200, definition("widgets", "Widget", addVersion, func(spec map[string]any) {
 			old, next := spec["versions"].([]any)[0].(map[string]any), spec["versions"].([]any)[1].(map[string]any)
 			old["served"], old["storage"], next["storage"] = false, false, true
