@@ -1,6 +1,7 @@
 package corekinds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,13 +39,20 @@ func namespaceConfig() registry.Config[core.Namespace] {
 		Fields: map[string]func(*core.Namespace) string{"status.phase": func(n *core.Namespace) string { return string(n.Status.Phase) }},
 		Strategy: registry.Strategy[core.Namespace]{
 			NoGeneration: true,
-			ValidateName: validation.ValidateNamespaceName, Default: labelNamespace, Canonicalize: labelNamespace,
+			ValidateName: validation.ValidateNamespaceName, Default: defaultNamespace, Canonicalize: labelNamespace,
 			Prepare: prepareNamespace, Validate: validateNamespaceSpec,
 			Keep:      func(n *core.Namespace) bool { return len(n.Spec.Finalizers) > 0 },
 			Terminate: terminate,
 		},
 		Decoders: protobuf.Decoders[core.Namespace]("Namespace"), StrategicMerge: strategic.New, Apply: apply.New, NoDeleteCollection: true,
 	}
+}
+
+// defaultNamespace sets the defaults of a namespace. As in Kubernetes the phase has one, so that a client which writes the
+// status of an active namespace may leave it out.
+func defaultNamespace(n *core.Namespace) {
+	labelNamespace(n)
+	n.Status.Phase = cmp.Or(n.Status.Phase, core.NamespaceActive)
 }
 
 // labelNamespace gives a namespace its name as a label, by which selectors find it. One whose name is yet to be

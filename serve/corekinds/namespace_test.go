@@ -65,6 +65,8 @@ func TestNamespace_IsAsInKubernetes(t *testing.T) {
 	require.Contains(t, c.refused("PATCH", inShop+"/status", `{"status":{"phase":"Terminating"}}`, "Content-Type", merge), "may only be 'Active'")
 	now = c.must(200, "PATCH", inShop+"/status", `{"status":{"conditions":[{"type":"Mine","status":"True"}]}}`, "Content-Type", strategic)
 	require.Len(t, at(now, "status.conditions"), 1)
+	now = c.must(200, "PUT", inShop+"/status", `{"metadata":{"name":"shop"}}`)
+	require.Equal(t, map[string]any{"phase": "Active"}, now["status"], "the phase is a default")
 
 	require.Contains(t, c.refused("POST", namespaces, `{"metadata":{"name":"a.b"}}`), "metadata.name: Invalid value")
 	require.Contains(t, c.refused("POST", namespaces, `{"metadata":{"name":"a"},"spec":{"finalizers":["mine"]}}`), "neither a standard finalizer name")
@@ -99,6 +101,8 @@ func TestNamespace_IsDeletedWithWhatIsInIt(t *testing.T) {
 		c.must(403, "POST", shopsOwn, `{"metadata":{"name":"b"}}`)
 		c.must(404, "GET", shopsOwn+"/a", "")
 		c.must(200, "GET", inShop, "")
+		require.Equal(t, "Terminating", at(c.must(200, "PUT", inShop, `{"metadata":{"name":"shop"}}`), "status.phase"))
+		require.Contains(t, c.refused("PUT", inShop+"/status", `{"metadata":{"name":"shop"}}`), "may only be 'Terminating'")
 		again := c.must(200, "DELETE", inShop, "")
 		require.Equal(t, at(marked, "metadata.deletionTimestamp"), at(again, "metadata.deletionTimestamp"))
 		require.Nil(t, at(again, "metadata.deletionGracePeriodSeconds"))
