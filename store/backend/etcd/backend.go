@@ -70,7 +70,7 @@ func New(ctx context.Context, cfg Config) (*Backend, error) {
 	b.calls = newCalls(b.endOverdue)
 	if b.client == nil {
 		var err error
-		if b.client, err = cfg.dial(ctx); err != nil {
+		if b.client, err = cfg.dial(ctx, b.newAvoidance()); err != nil {
 			return nil, err
 		}
 		b.owned = true

@@ -78,6 +78,43 @@ func TestWatch_AtAMemberThatHasStalledEnds(t *testing.T) {
 	require.Equal(t, []string{"MODIFIED a=2 was 1"}, f.watch(first, "").read(last))
 }
 
+// A member that is cut off from the others, or receives nothing from its leader, answers neither reads nor writes. They are
+// made at the other members as soon as that is known.
+func TestCalls_PassOverAMemberThatDoesNotAnswer(t *testing.T) {
+	f := newClusterFixture(t, 3)
+	f.Backend = f.open()
+	for _, fault := range []func(int){f.Isolate, f.HoldBack} {
+		fault((f.Leader() + 1) % 3)
+		rounds := 0 // in a row in which all is answered: without that there is never one
+		for end := time.Now().Add(patience); rounds < 10; {
+			require.True(t, time.Now().Before(end), "a third of the calls fail")
+			if rounds++; f.callAll(fmt.Sprint("a", rounds)) != nil {
+				rounds = 0
+			}
+		}
+		f.Heal()
+	}
+}
+
+// callAll makes calls of all kinds, more than there are members, and returns the first error.
+func (f *clusterFixture) callAll(key string) error {
+	_, err := f.Put(f.ctx, draft(key, "1"), nil, backend.PutOptions{})
+	if err != nil && !isConflict(err) {
+		return err
+	}
+	if _, err = f.Get(f.ctx, key); err != nil {
+		return err
+	}
+	if _, err = f.List(f.ctx, backend.ListOptions{}); err != nil {
+		return err
+	}
+	w, err := f.Watch(f.ctx, backend.WatchOptions{Notify: func() {}})
+	if err == nil {
+		w.Close()
+	}
+	return err
+}
+
 // A learner serves no watch, and a client may know of one: it was added to the cluster, and is to get a vote later.
 func TestWatch_BesideALearner(t *testing.T) {
 	f := newClusterFixture(t, 1)

@@ -72,8 +72,9 @@ type Config struct {
 	Schema store.Schema
 
 	// Client is the client to use. The backend does not close it. It should have
-	// DialKeepAliveTime set. A watch whose context ends before etcd has accepted it can leave
-	// an idle stream, which the client has until it is closed.
+	// DialKeepAliveTime set. It does not pass over members that do not answer: see "Several
+	// members" in the package's documentation. A watch whose context ends before etcd has
+	// accepted it can leave an idle stream, which the client has until it is closed.
 	Client *clientv3.Client
 	// Endpoints are the members to connect to without Client, such as "10.0.0.1:2379".
 	Endpoints []string
@@ -166,14 +167,14 @@ func (c Config) withDefaults() Config {
 }
 
 // dial returns a client of the endpoints. It waits for no connection unless it logs in, which
-// ctx bounds.
-func (c *Config) dial(ctx context.Context) (*clientv3.Client, error) {
+// ctx bounds. The client avoids members that are late.
+func (c *Config) dial(ctx context.Context, late *avoidance) (*clientv3.Client, error) {
 	life, end := context.WithCancelCause(context.Background())
 	unlink := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	client, err := clientv3.New(clientv3.Config{
 		Context: life, Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveEvery, DialKeepAliveTimeout: keepAliveTimeout,
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sendingObserver{})},
+		DialOptions: append(late.dialOptions(), grpc.WithStatsHandler(sendingObserver{})),
 		Logger:      zap.NewNop(),
 	})
 	if !unlink() {

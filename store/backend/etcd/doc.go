@@ -58,10 +58,15 @@
 // state, no watch misses or repeats an event when it goes on at another member, and engines keep up
 // with the cluster. The members that are left have to be in touch with each other.
 //
-// A call that comes to a member that is connected, but cut off from the others or behind them, gets
-// no answer: after [Config].RequestTimeout it fails with [backend.ErrUnavailable], a write with a
-// [*backend.UncertainError]. The next call comes to another member. So one such member of three can
-// make a third of the calls fail until it is back or stopped.
+// A member that is connected, but cut off from the others or behind them, answers no calls. A
+// backend that has made a client of at least three endpoints passes over it: if a member has
+// answered nothing for a second, or for a tenth of [Config].RequestTimeout if that is shorter, the
+// backend asks it for the revision; if there is no answer for as long again, all calls and new
+// watches go to the other members until it answers. Reads that wait for it then are made at
+// another member. Writes are not: they fail with a [*backend.UncertainError], after
+// RequestTimeout at the latest. So such a member delays the calls of its first two seconds alone.
+// With a client that was given, or with fewer endpoints, a share of the calls fails until the
+// member is back or stopped.
 //
 // A member that is a learner may be among the endpoints, and is passed over.
 //

@@ -55,13 +55,17 @@ func (sendingObserver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.
 	return ctx
 }
 
-// HandleRPC records that the headers of a request were sent.
+// HandleRPC records that the headers of a request were sent, or that those of its answer have come, which may be long.
 func (sendingObserver) HandleRPC(ctx context.Context, what stats.RPCStats) {
-	if _, out := what.(*stats.OutHeader); !out {
-		return
-	}
-	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
-		s.sent.Store(true)
+	switch what.(type) {
+	case *stats.OutHeader:
+		if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
+			s.sent.Store(true)
+		}
+	case *stats.InHeader:
+		if r, ok := ctx.Value(requestKey{}).(*request); ok {
+			r.avoidance.end(r, true)
+		}
 	}
 }
 

@@ -1,0 +1,224 @@
+package etcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// avoidance keeps requests away from members that are connected and do not answer, such as one that is cut off from
+// the others, or whose disk has stalled.
+//
+//	request ──▶ picker ──▶ a member that is not late
+//	                          │ answers no request for a while
+//	                          ▼
+//	              it is asked for the revision ──▶ no answer for as long again: late
+//	                          └── answer, sooner or later: not late
+//
+// Reads that wait for a member when it becomes late are made again at another one. Writes are not, as their outcome
+// is unknown. A member that works on a long answer is not late, since it answers the short question meanwhile. If half
+// of the members are late, the cluster is, and none is avoided.
+type avoidance struct {
+	patience time.Duration
+	// total is how many members there are.
+	total int
+	// ask asks the member at an address for the revision, and returns when it has answered.
+	ask func(address string)
+
+	mu      sync.Mutex // guards all below, and what changes in targets and requests
+	targets map[string]*target
+}
+
+// target is a member that requests go to.
+type target struct {
+	// waiting are the requests that it has not answered.
+	waiting map[*request]struct{}
+	// silent: it was sent a request since its last answer, or had others then. timer rings when it has been for too long.
+	silent bool
+	timer  *time.Timer
+	// asked: it is being asked for the revision. late: it has not answered that in time.
+	asked, late bool
+}
+
+// request is the context of a request, by which the picker knows it.
+type request struct {
+	context.Context
+	avoidance *avoidance
+	// only is the address of the member to ask, even if it is late; "" for any that is not.
+	only string
+	// counts: the member is to answer in time.
+	counts bool
+	// again ends the attempt, so that etcd's client makes another one; nil if it must not.
+	again context.CancelFunc
+	// at is the member that has not answered yet; nil if there is none.
+	at *target
+}
+
+type requestKey struct{}
+
+// Value returns the request, for requestKey.
+func (r *request) Value(key any) any {
+	if key == (requestKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// choose chooses a member for a request, from the one whose turn it is on. It returns false if the request is for one that
+// is not connected.
+func (a *avoidance) choose(r *request, connected []connection, turn int) (i int, found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for n := range connected {
+		i = (turn + n) % len(connected)
+		if found = a.fits(r, connected[i].address); found {
+			break
+		}
+	}
+	if !found && r.only == "" {
+		i, found = turn, true // all that are connected are late
+	}
+	if found && r.counts {
+		a.send(r, connected[i].address)
+	}
+	return i, found
+}
+
+// fits reports whether a request can go to a member. The caller holds the lock.
+func (a *avoidance) fits(r *request, address string) bool {
+	if r.only != "" {
+		return address == r.only
+	}
+	t := a.targets[address]
+	return t == nil || !t.late || !a.fewAreLate()
+}
+
+// fewAreLate reports whether less than half of the members are late. The caller holds the lock.
+func (a *avoidance) fewAreLate() bool {
+	late := 0
+	for _, t := range a.targets {
+		if t.late {
+			late++
+		}
+	}
+	return 2*late < a.total
+}
+
+// send notes that a request goes to a member. The caller holds the lock.
+func (a *avoidance) send(r *request, address string) {
+	if r.at != nil { // gRPC has not sent it there
+		delete(r.at.waiting, r)
+	}
+	t := a.targets[address]
+	if t == nil {
+		t = &target{waiting: map[*request]struct{}{}}
+		t.timer = time.AfterFunc(a.patience, func() { a.doubt(t, address) })
+		a.targets[address] = t
+	}
+	r.at = t
+	t.waiting[r] = struct{}{}
+	if !t.silent {
+		t.silent = true
+		t.timer.Reset(a.patience)
+	}
+}
+
+// end notes that a request was answered, or has ended without an answer.
+func (a *avoidance) end(r *request, answered bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := r.at
+	if t == nil {
+		return
+	}
+	r.at = nil
+	delete(t.waiting, r)
+	if answered {
+		a.heard(t)
+	}
+}
+
+// heard notes that a member has answered. The caller holds the lock.
+func (a *avoidance) heard(t *target) {
+	if t.silent = len(t.waiting) > 0; t.silent {
+		t.timer.Reset(a.patience)
+	} else {
+		t.timer.Stop()
+	}
+}
+
+// doubt asks a member that has been silent for too long. It is called by the timer.
+func (a *avoidance) doubt(t *target, address string) {
+	a.mu.Lock()
+	asks := t.silent && !t.asked
+	t.asked = t.asked || asks
+	a.mu.Unlock()
+	if !asks {
+		return
+	}
+	overdue := time.AfterFunc(a.patience, func() { a.miss(t) })
+	a.ask(address)
+	overdue.Stop()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.asked, t.late = false, false
+	a.heard(t)
+}
+
+// miss makes a member late that has not answered in time.
+func (a *avoidance) miss(t *target) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !t.asked {
+		return
+	}
+	t.late = true
+	for r := range t.waiting {
+		if r.again != nil && a.fewAreLate() {
+			r.again()
+		}
+	}
+}
+
+// answered reports whether the error of a request is the answer of a member that is in touch with the others.
+func answered(err error) bool {
+	switch codeOf(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return false
+	}
+	return true
+}
+
+// silence is how long a member may be silent, unless RequestTimeout is short.
+const silence = time.Second
+
+// newAvoidance returns the avoidance for the client of b, nil if there are too few members for any.
+func (b *Backend) newAvoidance() *avoidance {
+	members := len(b.config.Endpoints)
+	if members < 3 {
+		return nil
+	}
+	return &avoidance{
+		patience: min(silence, b.config.RequestTimeout/10), total: members,
+		ask: b.awaitAnswer, targets: map[string]*target{},
+	}
+}
+
+// onlyKey is the key of the address of the one member that a request is for.
+type onlyKey struct{}
+
+// awaitAnswer asks the member at an address for the revision until it answers, or b is closed.
+func (b *Backend) awaitAnswer(address string) {
+	only := context.WithValue(b.life, onlyKey{}, address)
+	for over := false; !over; {
+		ctx, call, err := b.begin(only)
+		if err != nil {
+			return
+		}
+		_, err = b.client.Get(ctx, b.keys.floor)
+		over = ctx.Err() == nil && answered(err)
+		call.end()
+	}
+}

@@ -1,0 +1,338 @@
+package etcd
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// avoidanceTest is an avoidance over members that answer at once, or never.
+//
+//	call ──▶ interceptor ──▶ attempt ──▶ picker ──▶ member
+type avoidanceTest struct {
+	testing.TB
+	*avoidance
+	picker picker
+	// silent are the members that do not answer.
+	silent map[string]bool
+	// heal is closed when the members answer again.
+	heal chan struct{}
+}
+
+const patienceOfTest = time.Second
+
+func newAvoidanceTest(t testing.TB, members ...string) *avoidanceTest {
+	x := &avoidanceTest{TB: t, silent: map[string]bool{}, heal: make(chan struct{})}
+	x.avoidance = &avoidance{patience: patienceOfTest, total: len(members), targets: map[string]*target{}, ask: func(address string) {
+		if x.silent[address] {
+			<-x.heal
+		}
+	}}
+	for _, m := range members {
+		x.picker.connected = append(x.picker.connected, connection{m, memberPicker(m)})
+	}
+	x.picker.Picker = memberPicker("any")
+	return x
+}
+
+// memberPicker is the picker of a member, whose answer names it.
+type memberPicker string
+
+func (p memberPicker) Pick(balancer.PickInfo) (balancer.PickResult, error) {
+	return balancer.PickResult{SubConn: subConn{name: string(p)}}, nil
+}
+
+type subConn struct {
+	balancer.SubConn
+	name string
+}
+
+// pick returns the member that a request goes to.
+func (x *avoidanceTest) pick(ctx context.Context) string {
+	result, err := x.picker.Pick(balancer.PickInfo{Ctx: ctx})
+	if err != nil {
+		return err.Error()
+	}
+	return result.SubConn.(subConn).name
+}
+
+// call makes one attempt of a request, and returns the member that it went to. One that is silent ends it with ctx.
+func (x *avoidanceTest) call(ctx context.Context, method string) (member string, err error) {
+	err = x.unary(ctx, method, nil, nil, nil, func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+		if member = x.pick(ctx); x.silent[member] {
+			<-ctx.Done()
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		return nil
+	})
+	return member, err
+}
+
+// asked returns the members that n writes go to, one after the other. None of them must be silent.
+func (x *avoidanceTest) asked(n int) (members []string) {
+	x.Helper()
+	for range n {
+		m, err := x.call(x.Context(), pb.KV_Txn_FullMethodName)
+		require.NoError(x, err)
+		members = append(members, m)
+	}
+	return members
+}
+
+// waitAt makes a request wait at a silent member. Its error is sent when it ends.
+func (x *avoidanceTest) waitAt(ctx context.Context, member, method string) (ended chan error) {
+	x.Helper()
+	ended = make(chan error, 1)
+	for i, c := range x.picker.connected {
+		if c.address == member {
+			x.picker.turn.Store(uint32(len(x.picker.connected) + i - 1))
+		}
+	}
+	go func() {
+		m, err := x.call(ctx, method)
+		if m != member {
+			err = status.Error(codes.Internal, "it went to "+m)
+		}
+		ended <- err
+	}()
+	synctest.Wait()
+	return ended
+}
+
+// mute makes a member silent, and late.
+func (x *avoidanceTest) mute(members ...string) {
+	x.Helper()
+	for _, m := range members {
+		x.silent[m] = true
+		ctx, cancel := context.WithCancel(x.Context())
+		defer cancel()
+		x.waitAt(ctx, m, pb.KV_Txn_FullMethodName)
+	}
+	time.Sleep(2 * patienceOfTest)
+	synctest.Wait()
+}
+
+// end lets all members answer.
+func (x *avoidanceTest) end() {
+	clear(x.silent)
+	close(x.heal)
+	synctest.Wait()
+}
+
+// A member that answers neither a write nor the question whether it is there gets no requests until it answers.
+func TestAvoidance_UntilAMemberAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		require.ElementsMatch(t, []string{"a", "b", "c"}, x.asked(3))
+		x.mute("b")
+		members := x.asked(20)
+		require.NotContains(t, members, "b")
+		require.Subset(t, members, []string{"a", "c"})
+		watch := func(ctx context.Context, _ *grpc.StreamDesc, _ *grpc.ClientConn, _ string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+			require.NotEqual(t, "b", x.pick(ctx))
+			return nil, nil
+		}
+		for range 3 {
+			_, err := x.stream(t.Context(), nil, nil, "/etcdserverpb.Watch/Watch", watch)
+			require.NoError(t, err)
+		}
+
+		x.end()
+		require.ElementsMatch(t, []string{"a", "b", "c"}, x.asked(3))
+	})
+}
+
+// A read that waits at a member ends when that is late, so that etcd's client makes it again. A write does not, as it may
+// have been done.
+func TestAvoidance_EndsReadsAndNoWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.silent["b"] = true
+		ctx, cancel := context.WithCancel(t.Context())
+		read := x.waitAt(ctx, "b", pb.KV_Range_FullMethodName)
+		write := x.waitAt(ctx, "b", pb.KV_Txn_FullMethodName)
+		time.Sleep(2*patienceOfTest - 1)
+		synctest.Wait()
+		require.Empty(t, read)
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, codes.Canceled, status.Code(<-read))
+		require.NoError(t, ctx.Err(), "the call goes on")
+		time.Sleep(time.Hour)
+		require.Empty(t, write)
+		cancel()
+		require.Error(t, <-write)
+		x.end()
+	})
+}
+
+// Requests that end by themselves, sooner than a member is asked, show that it is silent all the same.
+func TestAvoidance_AfterRequestsThatEndSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.silent["b"] = true
+		ctx, cancel := context.WithTimeout(t.Context(), patienceOfTest/10)
+		defer cancel()
+		require.Error(t, <-x.waitAt(ctx, "b", pb.KV_Txn_FullMethodName))
+		time.Sleep(2 * patienceOfTest)
+		synctest.Wait()
+		require.NotContains(t, x.asked(20), "b")
+		x.end()
+	})
+}
+
+// A member that takes long for an answer, and answers the question whether it is there, is not late.
+func TestAvoidance_NotForALongAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.silent["b"] = true
+		close(x.heal) // it answers that
+		ctx, cancel := context.WithCancel(t.Context())
+		list := x.waitAt(ctx, "b", pb.KV_Range_FullMethodName)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Empty(t, list)
+		delete(x.silent, "b")
+		require.ElementsMatch(t, []string{"a", "b", "c"}, x.asked(3))
+		cancel()
+		require.Error(t, <-list)
+	})
+}
+
+// A read whose answer has begun goes on, though the member is late with what it was asked after that.
+func TestAvoidance_LeavesAnAnswerThatHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.picker.turn.Store(0) // b is next
+		begun, rest := make(chan struct{}), make(chan struct{})
+		ended := make(chan error, 1)
+		go func() {
+			ended <- x.unary(t.Context(), pb.KV_Range_FullMethodName, nil, nil, nil, func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+				x.pick(ctx)
+				sendingObserver{}.HandleRPC(ctx, &stats.InHeader{Client: true})
+				close(begun)
+				<-rest
+				return ctx.Err()
+			})
+		}()
+		<-begun
+		x.mute("b")
+		require.NotContains(t, x.asked(20), "b")
+		close(rest)
+		require.NoError(t, <-ended)
+		x.end()
+	})
+}
+
+// If half of the members do not answer, the others need them to answer, and none is avoided.
+func TestAvoidance_NotOfHalfTheMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.mute("b", "c")
+		clear(x.silent)
+		require.ElementsMatch(t, []string{"a", "b", "c"}, x.asked(3))
+		x.end()
+	})
+}
+
+// If only late members are connected, requests go to them.
+func TestAvoidance_NotOfAllThatAreConnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.mute("b")
+		x.picker.connected = x.picker.connected[1:2]
+		clear(x.silent)
+		require.Equal(t, []string{"b", "b"}, x.asked(2))
+		x.end()
+	})
+}
+
+// The question whether a late member answers goes to that alone, and waits until it is connected. What is asked about one
+// member has a connection of its own.
+func TestAvoidance_AsksALateMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.mute("b")
+		clear(x.silent)
+		only := context.WithValue(t.Context(), onlyKey{}, "b")
+		for range 3 {
+			m, err := x.call(only, pb.KV_Range_FullMethodName)
+			require.NoError(t, err)
+			require.Equal(t, "b", m)
+		}
+		require.NotContains(t, x.asked(20), "b", "that is for the one that asks to say")
+		m, err := x.call(t.Context(), pb.Maintenance_Status_FullMethodName)
+		require.NoError(t, err)
+		require.Equal(t, "any", m)
+		x.picker.connected = x.picker.connected[:1]
+		m, err = x.call(only, pb.KV_Range_FullMethodName)
+		require.NoError(t, err)
+		require.Equal(t, balancer.ErrNoSubConnAvailable.Error(), m)
+		x.end()
+	})
+}
+
+// slowKV answers the last of its reads. The others end with their calls.
+type slowKV struct {
+	clientv3.KV
+	reads int
+	left  int
+	only  any
+}
+
+func (kv *slowKV) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	kv.reads++
+	kv.only = ctx.Value(onlyKey{})
+	if kv.left--; kv.left > 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &clientv3.GetResponse{}, nil
+}
+
+// A question that ends with its call was not answered, and is asked again, until the backend is closed.
+func TestAwaitAnswer_AsksUntilThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, kv := callable(), &slowKV{left: 3}
+		b.client = &clientv3.Client{KV: kv}
+		begun := time.Now()
+		b.awaitAnswer("b")
+		require.Equal(t, 3, kv.reads)
+		require.Equal(t, "b", kv.only)
+		require.Equal(t, 2*b.config.RequestTimeout, time.Since(begun))
+
+		kv.left = 1 << 30
+		time.AfterFunc(time.Hour, func() { _ = b.Close() })
+		b.awaitAnswer("b")
+		require.Equal(t, 2*b.config.RequestTimeout+time.Hour, time.Since(begun))
+	})
+}
+
+// An error is an answer, unless a member that is cut off from the others could give it.
+func TestAnswered(t *testing.T) {
+	require.True(t, answered(nil))
+	require.True(t, answered(status.Error(codes.PermissionDenied, "")))
+	for _, c := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
+		require.False(t, answered(status.Error(c, "")))
+	}
+}
+
+// With fewer than three members none is avoided, and etcd's client is as it is without this.
+func TestAvoidance_NeedsThreeMembers(t *testing.T) {
+	b := &Backend{config: Config{Endpoints: []string{"a", "b"}, RequestTimeout: 5 * time.Second}}
+	require.Nil(t, b.newAvoidance())
+	require.Empty(t, b.newAvoidance().dialOptions())
+	b.config.Endpoints = append(b.config.Endpoints, "c")
+	require.Equal(t, 500*time.Millisecond, b.newAvoidance().patience)
+	b.config.RequestTimeout = time.Hour
+	require.Equal(t, silence, b.newAvoidance().patience)
+}

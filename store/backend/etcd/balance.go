@@ -1,0 +1,112 @@
+package etcd
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/endpointsharding"
+	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/connectivity"
+)
+
+// dialOptions make a client avoid late members. Without an avoidance there are none.
+func (a *avoidance) dialOptions() []grpc.DialOption {
+	if a == nil {
+		return nil
+	}
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(a.unary), grpc.WithChainStreamInterceptor(a.stream),
+		grpc.WithDisableServiceConfig(), // in which etcd's client chooses another balancer
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"` + balancerName + `": {}}]}`),
+	}
+}
+
+// unary makes an attempt of a request. etcd's client makes another one if it was cancelled and the call was not.
+func (a *avoidance) unary(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if strings.HasPrefix(method, "/etcdserverpb.Maintenance/") { // a question to one member, and about that alone
+		return invoke(ctx, method, req, reply, on, opts...)
+	}
+	r := a.newRequest(ctx)
+	r.counts = r.only == "" && strings.HasPrefix(method, "/etcdserverpb.KV/")
+	if method == pb.KV_Range_FullMethodName {
+		r.Context, r.again = context.WithCancel(ctx)
+		defer r.again()
+	}
+	err := invoke(r, method, req, reply, on, opts...)
+	a.end(r, answered(err))
+	return err
+}
+
+// stream opens a stream at a member that is not late.
+func (a *avoidance) stream(ctx context.Context, desc *grpc.StreamDesc, on *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return open(a.newRequest(ctx), desc, on, method, opts...)
+}
+
+func (a *avoidance) newRequest(ctx context.Context) *request {
+	only, _ := ctx.Value(onlyKey{}).(string)
+	return &request{Context: ctx, avoidance: a, only: only}
+}
+
+// balancerName is the name of takingTurns in gRPC.
+const balancerName = "watchmill_etcd_taking_turns"
+
+func init() { balancer.Register(takingTurns{}) }
+
+// takingTurns builds balancers with which the members that are connected take turns, as with that of etcd's client,
+// but for those that are avoided.
+type takingTurns struct{}
+
+func (takingTurns) Name() string { return balancerName }
+
+func (takingTurns) Build(client balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
+	member := balancer.Get(pickfirst.Name).Build
+	return endpointsharding.NewBalancer(connections{client}, opts, member, endpointsharding.Options{})
+}
+
+// connections are those of a client.
+type connections struct{ balancer.ClientConn }
+
+// UpdateState lets requests choose among the members that are connected, if there are any.
+func (c connections) UpdateState(s balancer.State) {
+	p := &picker{Picker: s.Picker}
+	for _, member := range endpointsharding.ChildStatesFromPicker(s.Picker) {
+		if member.State.ConnectivityState == connectivity.Ready {
+			p.connected = append(p.connected, connection{member.Endpoint.Addresses[0].Addr, member.State.Picker})
+		}
+	}
+	if len(p.connected) > 0 {
+		s.Picker = p
+	}
+	c.ClientConn.UpdateState(s)
+}
+
+// connection is a member that is connected.
+type connection struct {
+	address string
+	picker  balancer.Picker
+}
+
+// picker chooses a member for each request. Its Picker is for those that avoid none.
+type picker struct {
+	balancer.Picker
+	connected []connection
+	turn      atomic.Uint32
+}
+
+// Pick chooses the next member that the request can go to. Without one the request waits.
+func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	r, avoids := info.Ctx.Value(requestKey{}).(*request)
+	if !avoids {
+		return p.Picker.Pick(info)
+	}
+	turn := p.turn.Add(1) % uint32(len(p.connected))
+	i, found := r.avoidance.choose(r, p.connected, int(turn))
+	if !found {
+		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+	}
+	return p.connected[i].picker.Pick(info)
+}
