@@ -34,32 +34,28 @@ const (
 	holdProof = time.Second
 )
 
-// listHeld lists for a cache: it begins the watch that is to follow, too. A past state may be the oldest
-// one that the server has, so that its watch begins before the list. One that cannot be watched from is
-// not listed, since the error says which one can.
-func (b *Backend) listHeld(ctx context.Context, opts backend.ListOptions) (*backend.List, error) {
-	opts.State = false
-	past := opts.Revision > 1 // the state at 1 may have a later revision
-	if past {
-		if err := b.holdPast(ctx, opts.Revision); err != nil {
-			return nil, err
-		}
+// holdBefore begins the watch of a list of the state at a revision before that is requested, if it is a
+// past one: it may be the oldest that the server has. One that cannot be watched from is not listed, since
+// the error says which one can.
+func (b *Backend) holdBefore(ctx context.Context, at store.Revision) error {
+	b.letGo(b.held.Load())
+	if at <= 1 { // the newest, or the first, whose list may have a later revision
+		return nil
 	}
-	list, err := b.List(ctx, opts)
-	switch {
-	case err != nil:
-		b.letGo(b.held.Load())
-		return nil, err
-	case past:
-		return list, nil
-	case opts.Revision == 0:
-		_, _ = b.hold(ctx, list.Revision) // if it fails, the Watch to come says why
-		return list, nil
+	return b.holdPast(ctx, at)
+}
+
+// holdAfter begins the watch of a list of the state at a revision once its answer has told which one that
+// is, before its objects are decoded.
+func (b *Backend) holdAfter(ctx context.Context, at, listed store.Revision) error {
+	switch at {
+	case 0:
+		_, _ = b.hold(ctx, listed) // if it fails, the Watch to come says why
+		return nil
+	case 1:
+		return b.holdPast(ctx, listed)
 	}
-	if err := b.holdPast(ctx, list.Revision); err != nil {
-		return nil, err
-	}
-	return list, nil
+	return nil
 }
 
 // holdPast holds the changes after a past revision. It returns a [*store.ExpiredError] if the server no

@@ -150,6 +150,24 @@ func TestList_ForACacheBeginsTheWatchThatFollows(t *testing.T) {
 	})
 }
 
+// What has to be read and decoded after the revision is known may take longer than the server has a window.
+func TestList_ForACacheBeginsItsWatchAsSoonAsItKnowsTheRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &origin5{}
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			resp, err := o.RoundTrip(r)
+			if q := r.URL.Query(); !q.Has("watch") && !q.Has("continue") {
+				return reply(http.StatusOK, strings.NewReader(`{"metadata":{"resourceVersion":"5","continue":"more"},"items":[]}`))
+			}
+			return resp, err
+		})
+		_, err := b.List(t.Context(), backend.ListOptions{State: true})
+		require.NoError(t, err)
+		require.Equal(t, []string{"list ", "watch 5", "list "}, o.asked)
+		require.NoError(t, b.Close())
+	})
+}
+
 // A watch that is begun for a cache is only for that which the list was for, and ends if it does not come.
 func TestList_ForACacheThatDoesNotWatch(t *testing.T) {
 	for name, step := range map[string]func(*remote.Backend) error{

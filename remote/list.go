@@ -46,11 +46,14 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case scan.After != "":
+	if scan.After != "" {
 		return b.listBehind(ctx, scan)
-	case scan.State && !continued:
-		return b.listHeld(ctx, opts)
+	}
+	scan.State = scan.State && !continued
+	if scan.State {
+		if err := b.holdBefore(ctx, scan.Revision); err != nil {
+			return nil, err
+		}
 	}
 	query := url.Values{}
 	switch {
@@ -67,6 +70,11 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	page, err := b.page(ctx, r, query)
 	if err != nil {
 		return nil, listError(err, scan.Revision, continued)
+	}
+	if scan.State {
+		if err := b.holdAfter(ctx, scan.Revision, page.revision); err != nil {
+			return nil, err
+		}
 	}
 	list, err := b.listOf(page, scan.Prefix, last)
 	if err != nil || scan.Limit > 0 {
