@@ -189,6 +189,10 @@ func (l Limits) withDefaults(knowsUsers bool) Limits {
 // managed fields, too, and a status that is written separately.
 func (l *Limits) objectBytes() int64 { return 64<<10 + 2*min(l.BodyBytes, math.MaxInt64/4) }
 
+// unacknowledged is how long the host of a client that watches over HTTP/1.1 may acknowledge nothing: as long as
+// one over HTTP/2 may leave pings unanswered, and not less than a client that reads nothing is given.
+func (l *Limits) unacknowledged() time.Duration { return max(pingAfter+pingTimeout, l.WriteStall) }
+
 // unadmitted is how many answers may be sent at a time to requests without a place, such as refusals. Each costs
 // little more than a buffer. With fewer of them a burst of refusals would break most of itself off.
 func (l *Limits) unadmitted() int { return max(400, l.Reads) }

@@ -62,6 +62,24 @@
 // which a proxy tells of a client, such as X-Forwarded-For, have no meaning: [Limits].ConnectionsPerAddress and
 // [Config].Audit see the address of the proxy.
 //
+// # Clients that are gone
+//
+// A client that ends its connection ends its watches and requests at once. One whose host or network has gone
+// without a word holds its place, its memory and its connection until that is noticed:
+//
+//   - An answer that does not fit the buffers of the connection: after [Limits].WriteStall.
+//   - HTTP/2: after 45 s at most, for all requests of the connection. It is pinged when it was quiet for 30 s, and
+//     has 15 s to answer.
+//   - A watch over HTTP/1.1: on Linux when its host has acknowledged nothing for 45 s, or for WriteStall if that is
+//     more, of what a quiet watch is sent each 25 s. On other systems, and if a middleware keeps the connection with
+//     net/http, it is up to the system, which may take a quarter of an hour.
+//   - A watch over WebSocket: after 40 s, by pings of package serve/websocket.
+//   - A connection without a request: after 90 s; a request whose header or body does not arrive: after 10 s, or
+//     [Limits].WriteTimeout.
+//
+// Clients notice a server that is gone by the same means: package remote says how long it takes. client-go pings
+// over HTTP/2 as the server does.
+//
 // # Errors of a watch
 //
 // A watch ends cleanly at its deadline. If it cannot go on before that, it ends with an ERROR

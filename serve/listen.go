@@ -163,6 +163,12 @@ func (s *Server) serveOn(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
+// A connection of HTTP/2 that was quiet for pingAfter is pinged, and closed if it stays so for pingTimeout.
+const (
+	pingAfter   = 30 * time.Second
+	pingTimeout = 15 * time.Second
+)
+
 // Harden sets the timeouts and limits of an http.Server that serves s. It sets no timeout
 // for writing, since watches last: [Limits].WriteStall takes its place.
 //
@@ -177,7 +183,7 @@ func (s *Server) Harden(h *http.Server) {
 	h.IdleTimeout = 90 * time.Second
 	h.MaxHeaderBytes = 64 << 10
 	h.HTTP2 = &http.HTTP2Config{
-		MaxConcurrentStreams: 250, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: s.limits.WriteStall,
+		MaxConcurrentStreams: 250, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.limits.WriteStall,
 	}
 }
 

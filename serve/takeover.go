@@ -98,6 +98,7 @@ func (w *watching) takeOver() {
 	if err != nil {
 		return
 	}
+	transport.LimitUnacknowledged(conn, c.limits.unacknowledged())
 	w.ctx = context.WithoutCancel(w.ctx)
 	base := w.takeover.base
 	w.takeover.release = context.AfterFunc(base, func() { w.endBy(fmt.Errorf("%w: %w", errShuttingDown, context.Cause(base))) })

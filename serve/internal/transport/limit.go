@@ -80,6 +80,9 @@ type limitedConn struct {
 	leave func()
 }
 
+// NetConn returns the connection below, as tls.Conn does.
+func (c *limitedConn) NetConn() net.Conn { return c.Conn }
+
 func (c *limitedConn) Close() error {
 	c.leave()
 	return c.Conn.Close()
