@@ -248,10 +248,13 @@ func unreachable(err error) error {
 		wrapped = fmt.Errorf("%w: %w", backend.ErrUnavailable, err)
 	}
 	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return unsentError{wrapped}
+	switch {
+	case !errors.As(err, &dial) || dial.Op != "dial":
+		return wrapped
+	case errors.Is(err, context.DeadlineExceeded): // the dialer's own, and not that of the call
+		wrapped = fmt.Errorf("%w: %v", backend.ErrUnavailable, err)
 	}
-	return wrapped
+	return unsentError{wrapped}
 }
 
 // outcome returns the error of a write. If the server may have carried the write out

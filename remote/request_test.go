@@ -162,6 +162,20 @@ func TestBackend_AWriteIsUncertainOnceItMayHaveBeenSent(t *testing.T) {
 	}
 }
 
+// The time that a dialer gives a connection is not that of the call, whose failure is no end of the caller's context.
+func TestBackend_ADialersTimeIsNotTheCalls(t *testing.T) {
+	b := pretend(t, func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	})
+	for name, call := range calls {
+		err := call(t.Context(), b)
+		require.ErrorIs(t, err, backend.ErrUnavailable, name)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, name)
+		require.NotErrorIs(t, err, backend.ErrUncertain, name)
+		require.ErrorContains(t, err, "dial: "+context.DeadlineExceeded.Error(), name)
+	}
+}
+
 // decoded returns the object of a JSON text.
 func decoded(text string) (*store.Object, error) {
 	format, err := registry.FormatOf(widgets(nil))
