@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode"
 
 	"github.com/watchmill/watchmill/registry"
@@ -181,10 +182,12 @@ type answer struct {
 func (a *answer) created() bool { return a.code == http.StatusCreated }
 
 // do sends the request within [Config].RequestTimeout, and returns the answer: of a
-// [*StatusError] the header alone.
+// [*StatusError] the header alone. The answer to a list has as long for each part of it.
 func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.config.RequestTimeout, b.config.noAnswer())
-	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	late := time.AfterFunc(b.config.RequestTimeout, func() { giveUp(b.config.noAnswer()) })
+	defer late.Stop()
 	resp, err := b.send(ctx, b.client, r)
 	if status, refused := errors.AsType[*StatusError](err); refused {
 		return answer{header: status.header}, err
@@ -193,11 +196,35 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 		return answer{}, err
 	}
 	defer resp.Body.Close()
-	body, err := readBody(ctx, resp.Body, b.tooLarge(r))
+	var arriving io.Reader = resp.Body
+	if r.list {
+		arriving = &inParts{from: resp.Body, began: func() { late.Reset(b.config.RequestTimeout) }}
+	}
+	body, err := readBody(ctx, arriving, b.tooLarge(r))
 	if err != nil {
 		return answer{}, err
 	}
 	return answer{body, resp.Header, resp.StatusCode}, nil
+}
+
+// partOfList is how many bytes of a list have to arrive within [Config].RequestTimeout: so few that a slow link
+// carries them, and so many that no server makes a list last for ever.
+const partOfList = 64 << 10
+
+// inParts calls began when the first byte of each part of a body has arrived.
+type inParts struct {
+	from  io.Reader
+	began func()
+	left  int // of the part
+}
+
+func (r *inParts) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if r.left -= n; r.left < 0 {
+		r.left = partOfList
+		r.began()
+	}
+	return n, err
 }
 
 // tooLarge is the error of an answer to r with more bytes than it may have.

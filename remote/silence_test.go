@@ -88,6 +88,59 @@ func TestBackend_NoCallWaitsForeverForASilentServer(t *testing.T) {
 	}
 }
 
+// slowList is the answer to a list whose parts each take a while to arrive.
+func slowList(ctx context.Context, parts, bytes int, each time.Duration) io.Reader {
+	readers := []io.Reader{strings.NewReader(`{"metadata":{"resourceVersion":"7"},"items":[`)}
+	for range parts {
+		readers = append(readers, later{ctx, each}, strings.NewReader(strings.Repeat(" ", bytes)))
+	}
+	return io.MultiReader(append(readers, strings.NewReader("]}"))...)
+}
+
+// later is a body that ends after a while, and fails when its request is given up.
+type later struct {
+	ctx   context.Context
+	after time.Duration
+}
+
+func (l later) Read([]byte) (int, error) {
+	select {
+	case <-time.After(l.after):
+		return 0, io.EOF
+	case <-l.ctx.Done():
+		return 0, l.ctx.Err()
+	}
+}
+
+// A list over a slow link takes as long as it takes. A server that sends next to nothing is left all the same.
+func TestList_MayTakeLongerThanARequestIfItArrives(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes    int
+		arrives  bool
+		duration time.Duration
+	}{
+		"over a slow link": {64 << 10, true, 1000 * time.Second},
+		"in crumbs":        {1, false, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := pretend(t, func(r *http.Request) (*http.Response, error) {
+					return reply(http.StatusOK, slowList(r.Context(), 100, c.bytes, 10*time.Second))
+				})
+				began := time.Now()
+				list, err := b.List(t.Context(), backend.ListOptions{})
+				require.Equal(t, c.duration, time.Since(began), "of virtual time")
+				if c.arrives {
+					require.NoError(t, err)
+					require.EqualValues(t, 7, list.Revision)
+					return
+				}
+				require.ErrorIs(t, err, backend.ErrUnavailable)
+			})
+		})
+	}
+}
+
 // RequestTimeout may be longer than a watch lasts: then the start of one ends with its time.
 func TestWatch_AStartThatTakesLongerThanTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
