@@ -82,22 +82,6 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	return b, nil
 }
 
-// newClient returns a client with connections of its own. A connection of HTTP/2, which all requests
-// share, is left if it does not answer: the operating system may take a quarter of an hour to find
-// that it is dead. If the program has replaced [http.DefaultTransport] by one of another type, that
-// is used as it is.
-func newClient() *http.Client {
-	by, known := http.DefaultTransport.(*http.Transport)
-	if !known {
-		return &http.Client{}
-	}
-	by = by.Clone()
-	if by.HTTP2 == nil {
-		by.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	}
-	return &http.Client{Transport: by}
-}
-
 // Traits reports that calls wait for the network, that other clients write to the
 // storage, that lists tell its identity, and, unless [Config].NoHistory, that past states
 // can be listed.

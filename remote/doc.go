@@ -40,6 +40,20 @@
 // Other servers, such as the Kubernetes API server, have no such header. A replica of one
 // notices that storage was restored only if the revision is lower than before.
 //
+// # A server that is gone
+//
+// If the server or the network goes without a word, so that no connection is closed, a [Backend] notices
+//
+//   - for a request, after [Config].RequestTimeout. A write that may have been sent is then a
+//     [backend.UncertainError]; one that had no connection is not.
+//   - for a watch, when its connection has been quiet for 30 s, and has answered neither pings of HTTP/2 nor probes of
+//     TCP for 15 s. It then connects anew, after a pause of at most [Config].MaxPause, and resumes where it was: it
+//     misses and repeats nothing. With a Client of the user's that does neither, and if the server's host answers
+//     and the server does not, over HTTP/1.1, it notices 30 s after the end of [Config].WatchTimeout.
+//
+// Meanwhile a replica serves what it has, to reads with resourceVersion=0 and to watches, and stays ready. Lists of
+// the newest state, and writes, fail when RequestTimeout has passed. [Config].OnError is told why a watch reconnects.
+//
 // # What a replica is not told
 //
 // The protocol says less than storage in the process does:
