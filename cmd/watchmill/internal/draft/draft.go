@@ -89,10 +89,13 @@ func Check(name string) error {
 	return err
 }
 
+// diskErrors are the errors of a disk that is full or fails.
+var diskErrors = append([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, systemDiskErrors...)
+
 // OfDisk reports whether an error of writing a file is the disk's, which is full or fails: the name
 // of the file is right, and writing may succeed later.
 func OfDisk(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO}, func(of error) bool { return errors.Is(err, of) })
+	return slices.ContainsFunc(diskErrors, func(of error) bool { return errors.Is(err, of) })
 }
 
 // open makes the file of the draft, unless there is one.
