@@ -131,9 +131,10 @@ type Config[T any] struct {
 	Backend backend.Backend
 	// FirstRevision is the revision of the engine's own empty storage. A given
 	// Backend has its own, and both are refused. Zero derives it from the clock, so that a revision saved
-	// from an earlier engine is older than all of this one's, unless the clock was set
-	// back, and a watch from it is refused with [ErrExpired]. A [Checkpoint] is refused
-	// always. Tests that print revisions set it to 1.
+	// from an earlier engine is older than all of this one's, and a watch from it is refused with
+	// [ErrExpired], unless the clock was set back, or shows both engines the same time: that of
+	// Windows moves every 16 ms or more often, one in a bubble of testing/synctest only in a wait. A
+	// [Checkpoint] is refused always. Tests that print revisions set it to 1.
 	FirstRevision Revision
 	// Host is where the engine's actors run; nil means a host of its own. A given
 	// host is not closed with the engine.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/bolt"
 )
@@ -42,6 +43,7 @@ func Example_readmeDraining() {
 func Example_readmeRestarting() {
 	ctx := context.Background()
 	restarted := func() *engine.Engine[Pod] {
+		clocktest.Tick() // the first revision is the clock's
 		pods, err := engine.New(podConfig())
 		if err != nil {
 			panic(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -33,6 +34,7 @@ func TestWatch_FromAnotherLifeOfTheStorageIsExpired(t *testing.T) {
 			}
 			before, last := live()
 			require.NoError(t, before.Close())
+			clocktest.Tick() // the first revision is the clock's
 			now, newest := live()
 			for _, from := range []engine.Revision{1, last - 250, last} {
 				_, err := now.Watch(t.Context(), engine.WatchOptions{From: from})
@@ -50,6 +52,7 @@ func TestTopic_FromAnotherLifeIsExpired(t *testing.T) {
 	before := topicOn(t, engine.TopicOptions{})
 	last := publish(t, before, 0, 100)
 	require.NoError(t, before.Close())
+	clocktest.Tick()
 	now := topicOn(t, engine.TopicOptions{})
 	publish(t, now, 0, 200)
 	_, err := now.SubscribeWith(t.Context(), engine.SubscribeOptions{From: last}, func(int) {})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -121,6 +122,7 @@ func TestWatches_WhatLiesAheadCountsHoweverItIsConsumed(t *testing.T) {
 				ahead = 24
 			}
 			eventually(t, ctx, func() bool { return w.Lag() == ahead })
+			clocktest.Tick()
 			infos := e.Engine().Watches()
 			require.Len(t, infos, 1)
 			require.Equal(t, name, infos[0].Consumer)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchmill/watchmill/actors"
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/enginetest"
@@ -50,6 +51,7 @@ func TestState_HasTheFiguresOfItsEngine(t *testing.T) {
 		runtime.Gosched()
 	}
 
+	clocktest.Tick()
 	s := inspect.StateOf(host)
 	stats, window := pods.Stats(), host.Engines()[0].Window()
 	require.WithinRange(t, s.At, began, time.Now())

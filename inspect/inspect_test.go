@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/controller"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -180,6 +181,7 @@ func getFrom(remote string, h http.Handler, method, url string) *http.Response {
 
 func TestState_ShowsTheSlowWatch(t *testing.T) {
 	host, _ := newPods(t)
+	clocktest.Tick()
 	answer := get(inspect.Handler(host), http.MethodGet, "http://localhost:6061/debug/watchmill/state")
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
@@ -398,6 +400,7 @@ func TestState_ShowsControllers(t *testing.T) {
 	defer close(hold)
 	require.Equal(t, "a/b", <-runs)
 	require.NoError(t, c.Enqueue("waits"))
+	clocktest.Tick()
 	options := inspect.Options{Engines: []*engine.Host{host}, Controllers: []controller.Observed{c}}
 	var state inspect.State
 	require.NoError(t, json.NewDecoder(get(options.Handler(), "GET", "http://localhost/state").Body).Decode(&state))

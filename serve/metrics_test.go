@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
@@ -102,7 +103,10 @@ func (r *recorder) asText(t *testing.T, n int) string {
 
 func TestMetrics_RequestsAreTold(t *testing.T) {
 	told := newRecorder()
-	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Metrics, c.Limits.BodyBytes = told, 500 })
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Metrics, c.Limits.BodyBytes = told, 500
+		c.Authorize = func(context.Context, serve.User, *serve.Request) error { clocktest.Tick(); return nil }
+	})
 	s.create("a", 1)
 	told.measured(t, 1)
 	long := `{"metadata":{"name":"b","annotations":{"a":"` + strings.Repeat("x", 600) + `"}}}`

@@ -6,5 +6,6 @@
 //	code ──▶ Failing.Now ──after that many calls──▶ panics, that many times
 //	           └──otherwise──▶ the clock below it
 //
-// [SetWall] makes the times that the real clock gives once the machine's clock has been set.
+// [SetWall] makes the times that the real clock gives once the machine's clock has been set. [Tick] waits
+// until the machine's clock shows another time.
 package clocktest

@@ -46,8 +46,9 @@ type Options struct {
 // FirstRevisionAt returns the revision that new storage starts at by default: the
 // time since 1970 in quarters of a microsecond, and at least one. So new storage
 // starts above all revisions of earlier storage that wrote less than four million a
-// second, unless the clock was set back. Until the year 2041 such a number is exact
-// in a float64, which many readers of JSON use.
+// second, unless the clock was set back, or has not moved since: that of Windows shows one
+// time for up to 16 ms. Until the year 2041 such a number is exact in a float64, which many
+// readers of JSON use.
 func FirstRevisionAt(t time.Time) store.Revision {
 	const perMicrosecond = 4
 	const last = int64(maxFirstRevision) / perMicrosecond / 1_000_000 // later the product overflows
