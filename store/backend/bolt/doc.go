@@ -77,6 +77,9 @@
 //
 //   - Systems: Linux, macOS and the BSDs. On others, such as Windows, Solaris and Android, files
 //     are not locked by flock, and every function that uses one fails with an [*UnsupportedError].
+//   - Processors: a file, and a snapshot of it, have the byte order of the processor that has
+//     written them. One of the other order, as s390x is beside amd64 and arm64, refuses them with
+//     the error that they are damaged, since they do not begin like a file or a snapshot.
 //   - Disk: use a local one. One that acknowledges writes which it has not made can lose
 //     acknowledged writes. The file is locked by flock, which may not work between machines
 //     on NFS.

@@ -223,7 +223,7 @@ func TestSnapshot_FailsIfTheFileIsCutOff(t *testing.T) {
 func TestSnapshot_HasTheNumbersOfItsMetaPages(t *testing.T) {
 	_, snapshot := snapshotted(t)
 	for number := range uint64(2) {
-		require.Equal(t, number, binary.LittleEndian.Uint64(snapshot[int(number)*pageSize:]))
+		require.Equal(t, number, binary.NativeEndian.Uint64(snapshot[int(number)*pageSize:]))
 	}
 }
 
