@@ -281,6 +281,25 @@ func TestAvoidance_AsksALateMember(t *testing.T) {
 	})
 }
 
+// What stands before a member that is gone may refuse at once. etcd's client then asks again at once, and without end.
+func TestAvoidance_AsksAMemberThatRefusesOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		refused := status.Error(codes.Unavailable, "upstream")
+		refuse := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return refused }
+		only, cancel := context.WithCancel(context.WithValue(t.Context(), onlyKey{}, "b"))
+		for ctx, rests := range map[context.Context]time.Duration{only: patienceOfTest, t.Context(): 0} {
+			begun := time.Now()
+			require.Equal(t, refused, x.unary(ctx, pb.KV_Range_FullMethodName, nil, nil, nil, refuse))
+			require.Equal(t, rests, time.Since(begun))
+		}
+		cancel()
+		begun := time.Now()
+		require.Equal(t, refused, x.unary(only, pb.KV_Range_FullMethodName, nil, nil, nil, refuse))
+		require.Zero(t, time.Since(begun), "the backend is closed")
+	})
+}
+
 // slowKV answers the last of its reads. The others end with their calls.
 type slowKV struct {
 	clientv3.KV

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -38,7 +39,18 @@ func (a *avoidance) unary(ctx context.Context, method string, req, reply any, on
 	}
 	err := invoke(r, method, req, reply, on, opts...)
 	a.end(r, answered(err))
+	if r.only != "" && !answered(err) {
+		a.rest(ctx)
+	}
 	return err
+}
+
+// rest waits before a member is asked again that has refused at once, as what stands before it may, if it is gone.
+func (a *avoidance) rest(ctx context.Context) {
+	select {
+	case <-time.After(a.patience):
+	case <-ctx.Done():
+	}
 }
 
 // stream opens a stream at a member that is not late.
