@@ -71,8 +71,9 @@
 //   - HTTP/2: after 45 s at most, for all requests of the connection. It is pinged when it was quiet for 30 s, and
 //     has 15 s to answer.
 //   - A watch over HTTP/1.1: on Linux when its host has acknowledged nothing for 45 s, or for WriteStall if that is
-//     more, of what a quiet watch is sent each 25 s. On other systems, and if a middleware keeps the connection with
-//     net/http, it is up to the system, which may take a quarter of an hour.
+//     more, of what a quiet watch is sent each 25 s: after 70 s or so at most. That also holds for a client that is
+//     there and reads nothing, once its buffers are full. On other systems, and if a middleware keeps the connection
+//     with net/http, it is up to the system, which may take a quarter of an hour.
 //   - A watch over WebSocket: after 40 s, by pings of package serve/websocket.
 //   - A connection without a request: after 90 s; a request whose header or body does not arrive: after 10 s, or
 //     [Limits].WriteTimeout.

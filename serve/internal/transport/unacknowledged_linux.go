@@ -10,7 +10,8 @@ import (
 
 // LimitUnacknowledged has the system give a TCP connection up when the other end has acknowledged nothing for that
 // long of what was sent, or of a probe. Otherwise Linux sends again for a quarter of an hour before it tells that the
-// other end is gone. It has no effect on other connections.
+// other end is gone. One that is there, and has read nothing for that long with its buffers full, is given up, too. It
+// has no effect on other connections.
 func LimitUnacknowledged(conn net.Conn, limit time.Duration) {
 	socket, err := socketOf(conn)
 	if err != nil {
