@@ -211,7 +211,8 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 // carries them, and so many that no server makes a list last for ever.
 const partOfList = 64 << 10
 
-// inParts calls began when the first byte of each part of a body has arrived.
+// inParts calls began when the first byte of each part of a body has arrived. A Read ends there, since one of a chunk
+// of HTTP/1.1 otherwise lasts until all that it has room for has arrived.
 type inParts struct {
 	from  io.Reader
 	began func()
@@ -219,7 +220,7 @@ type inParts struct {
 }
 
 func (r *inParts) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
+	n, err := r.from.Read(p[:min(len(p), r.left+1)])
 	if r.left -= n; r.left < 0 {
 		r.left = partOfList
 		r.began()

@@ -141,6 +141,34 @@ func TestList_MayTakeLongerThanARequestIfItArrives(t *testing.T) {
 	}
 }
 
+// chunk is a body that a server sends as one chunk of HTTP/1.1: a Read lasts until all that it has room for has arrived.
+type chunk struct {
+	body io.Reader
+	// rate is how many bytes arrive each second.
+	rate int
+}
+
+func (c chunk) Read(p []byte) (int, error) {
+	n, err := io.ReadFull(c.body, p)
+	time.Sleep(time.Duration(n) * time.Second / time.Duration(c.rate))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func TestList_MayTakeLongerThanARequestInOneChunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			return reply(http.StatusOK, chunk{slowList(r.Context(), 100, 64<<10, 0), 8 << 10})
+		})
+		began := time.Now()
+		_, err := b.List(t.Context(), backend.ListOptions{})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(began), 800*time.Second, "of virtual time")
+	})
+}
+
 // RequestTimeout may be longer than a watch lasts: then the start of one ends with its time.
 func TestWatch_AStartThatTakesLongerThanTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
