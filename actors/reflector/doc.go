@@ -42,7 +42,7 @@
 // is certainly whole.
 //
 // All pages of a list must be of one revision. If one expires midway, the list is
-// retried once, immediately, without paging.
+// retried once, immediately, without paging. So is the past state that a warm start lists.
 //
 // A list that is older than the last update is refused once, since it may come
 // from a replica that lags. If the next one is older too, or the source itself

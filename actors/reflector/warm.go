@@ -97,6 +97,7 @@ func (m *machine) pastIsGone(err error) bool {
 		return false
 	}
 	m.warmth.tries++
+	m.whole = m.whole || m.asked.Continue != "" // the pages would expire again
 	var expired *store.ExpiredError
 	if errors.As(err, &expired) && expired.Oldest > m.asked.Revision && m.warmth.tries <= maxWarmTries {
 		m.listAt(expired.Oldest)
