@@ -82,11 +82,11 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	return b, nil
 }
 
-// Traits reports that calls wait for the network, that other clients write to the
-// storage, that lists tell its identity, and, unless [Config].NoHistory, that past states
+// Traits reports that calls wait for the network, and end by themselves if nothing arrives, that other
+// clients write to the storage, that lists tell its identity, and, unless [Config].NoHistory, that past states
 // can be listed.
 func (b *Backend) Traits() backend.Traits {
-	return backend.Traits{Blocks: true, Shared: true, KeepsHistory: !b.config.NoHistory, Identifies: true, Type: b.format.Schema().Type}
+	return backend.Traits{Blocks: true, Bounded: true, Shared: true, KeepsHistory: !b.config.NoHistory, Identifies: true, Type: b.format.Schema().Type}
 }
 
 // Get returns the newest object under key. One that [Config] does not select is not found,

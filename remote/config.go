@@ -44,8 +44,7 @@ type Config struct {
 	// use that.
 	Client *http.Client
 	// RequestTimeout bounds every request. Of a watch it bounds the time until its answer begins, and of a
-	// list that time, and then the time in which each 64 KiB of it arrive. The engine of a replica gives
-	// a page of 10,000 objects a minute all the same. Zero means [DefaultRequestTimeout].
+	// list that time, and then the time in which each 64 KiB of it arrive. Zero means [DefaultRequestTimeout].
 	RequestTimeout time.Duration
 	// WatchTimeout is how long each connection of a watch is requested to last, plus a
 	// random part of up to half of it, so that not all watches reconnect at once. The sum

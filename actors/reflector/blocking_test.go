@@ -99,6 +99,35 @@ func TestCalls_ThatTakeTooLongAreCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "what the source said is kept")
 }
 
+// A source that bounds its calls itself knows whether an answer still arrives.
+func TestCalls_OfASourceThatBoundsThemMayTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newBlockingFixture(t)
+		r.source.traits.Bounded = true
+		release := make(chan struct{})
+		slow := func(ctx context.Context) error {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return ctx.Err()
+		}
+		r.source.onList, r.source.onWatch = slow, slow
+		ref := r.start(t)
+		for range 2 {
+			synctest.Wait()
+			r.clock.Advance(100 * reflector.DefaultCallTimeout)
+			synctest.Wait()
+			release <- struct{}{}
+		}
+		synctest.Wait()
+		require.Equal(t, []string{`list "" limit=10000 continue=""`, `watch "" from=0`}, r.source.asked())
+		require.Empty(t, r.errs)
+		ref.Stop()
+		require.NoError(t, r.system.Close(context.Background()))
+	})
+}
+
 // The time of a call may be up when its answer has come, and is about to be followed by the next call.
 func TestCalls_TheTimeOfOneIsNotThatOfTheNext(t *testing.T) {
 	r := newFixture(t)

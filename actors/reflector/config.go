@@ -83,8 +83,8 @@ type Config struct {
 	// RequestProgress makes one request.
 	Waiting func() bool
 	// CallTimeout bounds each List call (one page) and each Watch call of a
-	// source that blocks; see [backend.Traits]. Not negative; default
-	// [DefaultCallTimeout].
+	// source that blocks and does not bound them itself; see [backend.Traits].
+	// Not negative; default [DefaultCallTimeout].
 	CallTimeout time.Duration
 	// Backoff spaces the attempts to reconnect.
 	Backoff Backoff

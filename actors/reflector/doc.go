@@ -75,7 +75,9 @@
 // A Reflector is an actor on the system's pool and has no goroutine of its own.
 // Sink.Offer and Config's functions are called in its turns. For a source that
 // blocks, a child on the executor for blocking actors calls List and Watch.
-// Source calls never overlap, and Stop cancels the one in progress. Only a
+// Source calls never overlap, and Stop cancels the one in progress. So does
+// Config.CallTimeout, unless the source bounds its calls itself, as one does that can
+// tell an answer that arrives slowly from one that does not arrive. Only a
 // source that ignores its context can delay Stop, and with it the parent's.
 //
 // # Supervision

@@ -19,7 +19,9 @@ func (r *reflector) request(ctx *actors.Context, q request) {
 	q.id = r.handle.requests
 	q.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if r.traits.Blocks {
-		r.armTimeout(ctx, q.id)
+		if !r.traits.Bounded {
+			r.armTimeout(ctx, q.id)
+		}
 		r.callerOf(ctx).Tell(q)
 		return
 	}

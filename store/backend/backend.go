@@ -141,6 +141,9 @@ type Traits struct {
 	// Blocks: List, Watch or Get may wait for I/O, so they must not be called on a
 	// worker of the pool.
 	Blocks bool
+	// Bounded: a List or a Watch fails by itself if storage does not answer, or stops in the middle of
+	// an answer, so a caller need not bound how long a large answer takes.
+	Bounded bool
 	// Contiguous: every revision is exactly one event of this type, so a missing
 	// number is a lost event. Without it a revision may have any number of events,
 	// of different keys.

@@ -148,11 +148,13 @@ func (c *Call) pass(ctx context.Context, left []*Fault, call func()) {
 	call()
 }
 
-// Traits are those of the underlying backend, as changed by the options.
+// Traits are those of the underlying backend, as changed by the options. They are never
+// [backend.Traits].Bounded, since a rule may hang a call.
 func (b *Backend) Traits() backend.Traits {
 	t := b.Unwrap().Traits()
 	t.Blocks = t.Blocks || b.opts.Blocks
 	t.Contiguous = t.Contiguous && !b.opts.Sparse
+	t.Bounded = false
 	return t
 }
 

@@ -240,6 +240,24 @@ func TestTraits_AreThoseBeneathAsTheOptionsChangeThem(t *testing.T) {
 	}
 }
 
+// bounded is a backend whose calls end by themselves.
+type bounded struct{ backend.Backend }
+
+func (b bounded) Traits() backend.Traits {
+	t := b.Backend.Traits()
+	t.Bounded = true
+	return t
+}
+
+// A rule may hang a call that the backend would end.
+func TestTraits_AreNeverBounded(t *testing.T) {
+	m, err := memory.New(backendtest.Schema(), memory.Options{FirstRevision: 1})
+	require.NoError(t, err)
+	b := faulty.New(bounded{m}, faulty.Options{})
+	require.False(t, b.Traits().Bounded)
+	require.NoError(t, b.Close())
+}
+
 // plain is a backend that cannot emit.
 type plain struct{ backend.Backend }
 
