@@ -340,7 +340,7 @@ func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wire
 	if err != nil {
 		return nil, err
 	}
-	p := &wirePage{storage: b.storageOf(a.header), size: len(a.body)}
+	p := &wirePage{storage: a.storage, size: len(a.body)}
 	if err := json.Unmarshal(a.body, p); err != nil {
 		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
 	}

@@ -63,8 +63,9 @@ type Config struct {
 	// server that refuses to list past states with another status than 410 delays that
 	// start by the pauses between several attempts.
 	NoHistory bool
-	// BufferBytes is how many bytes of events a watch reads ahead. A single event may have as
-	// many, or [MaxFrameBytes] if that is more. Zero means [DefaultBufferBytes].
+	// BufferBytes is how many bytes of events a watch reads ahead. While the list before it still arrives, they are
+	// MaxListBytes, if that is more. A single event may have BufferBytes, or [MaxFrameBytes] if that is more. Zero
+	// means [DefaultBufferBytes].
 	BufferBytes int
 	// MaxListBytes is how many bytes the answer to one list may have, without compression: a
 	// page, or all objects, in however many pages, for lists without a limit. A larger one fails with a

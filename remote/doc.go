@@ -18,11 +18,27 @@
 //	           ▲    │ the connection ends, 429 or 5xx          │
 //	           └────┴── pause, and on from the last revision   └─ 410: ErrExpired
 //
-// A replica lists and then watches from the list's revision. Its watch is begun together with the list, so
-// that the origin may give up the history in between, however long the list takes.
+// A replica lists and then watches from the list's revision. Its watch is begun as soon as the list has told
+// the revision, so that the origin may give up the history in between, however long the list takes.
 //
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
-// [Config].BufferBytes; then it stops reading, and the origin sees a slow client.
+// [Config].BufferBytes, or while it waits for its list by [Config].MaxListBytes; then it stops reading, and
+// the origin sees a slow client.
+//
+// # A slow link
+//
+// A replica starts over any link that carries 64 KiB in [Config].RequestTimeout, and on which its list arrives
+// faster than the objects change. 100,000 objects of 1 kB take a quarter of an hour over 1 Mbit/s:
+//
+//   - It asks for pages of 10,000 objects. If the origin has given up their revision by the next page, it asks
+//     for all objects at once: servers of this module send those of one revision, however long they take. They must
+//     fit MaxListBytes, or the list fails by a [*SizeError] each time. If the connection breaks meanwhile, the list
+//     begins again.
+//   - Meanwhile the watch keeps the changes in memory, and shares the link.
+//   - An origin that compresses its answers helps most: by CompressAbove of package serve, or watchmill serve
+//     --compress. A [Backend] accepts gzip, unless a Client of the user's does not.
+//   - The Kubernetes API server breaks off an answer that takes longer than its --request-timeout, a minute by
+//     default. It compresses answers of more than 128 KiB.
 //
 // # Types
 //

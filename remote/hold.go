@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"net/url"
 	"time"
 
 	"github.com/watchmill/watchmill/store"
@@ -10,29 +11,51 @@ import (
 )
 
 // A cache lists the state and then watches from the list's revision. By then that may have left the
-// server's window: it was the oldest there, or the list has many pages and there are many writers. If
-// the watch were refused for that, the cache would list again, for as long as the writers are that
-// fast. So the list begins the watch, too, which reads ahead until it is asked for:
+// server's window: it was the oldest there, or the list has many pages, or the link is slow, and there are
+// many writers. If the watch were refused for that, the cache would list again, for as long as the writers
+// are that fast. So the list begins the watch, too, which reads ahead until it is asked for:
 //
 //	List with State ──▶ hold: a watch from its revision ──▶ Watch from there takes it over
 //	                         └──▶ no Watch for holdTime, or another List with State: closed
+//
+// If it stopped reading, it would leave the window after all. So it may read ahead as much as the list may have.
 type hold struct {
 	watch *watch
 	from  store.Revision
-	// late closes the watch after holdTime.
+	// late closes the watch holdTime after the last part of its list.
 	late *time.Timer
 	// spoke is closed when the watch has something to return.
 	spoke chan struct{}
 }
 
 const (
-	// holdTime is how long a watch waits for its consumer, which may have many pages to list first, and a
+	// holdTime is how long a watch waits for its consumer, which may have to ask for more pages first, and has a
 	// million objects to apply.
 	holdTime = 10 * time.Minute
 	// holdProof is how long a list of a past state waits for the first event of its watch. If a server
 	// still has the changes, it sends one or a bookmark at once, and otherwise an error.
 	holdProof = time.Second
 )
+
+// pageToWatch requests the first page of a list of the state at a revision, zero for the newest, and begins
+// the watch that is to follow.
+func (b *Backend) pageToWatch(ctx context.Context, r *request, query url.Values, at store.Revision) (*wirePage, error) {
+	if err := b.holdBefore(ctx, at); err != nil {
+		return nil, err
+	}
+	var begun store.Revision
+	var refused error
+	r.revised = func(listed store.Revision) { begun, refused = listed, b.holdAfter(ctx, at, listed) }
+	page, err := b.page(ctx, r, query)
+	if err != nil {
+		return nil, listError(err, at, false)
+	}
+	if page.revision != begun { // it came after the objects
+		r.revised(page.revision)
+	}
+	r.revised = nil // further pages are of the same revision
+	return page, refused
+}
 
 // holdBefore begins the watch of a list of the state at a revision before that is requested, if it is a
 // past one: it may be the oldest that the server has. One that cannot be watched from is not listed, since
@@ -45,8 +68,7 @@ func (b *Backend) holdBefore(ctx context.Context, at store.Revision) error {
 	return b.holdPast(ctx, at)
 }
 
-// holdAfter begins the watch of a list of the state at a revision once its answer has told which one that
-// is, before its objects are decoded.
+// holdAfter begins the watch of a list of the state at a revision once its answer has told which one that is.
 func (b *Backend) holdAfter(ctx context.Context, at, listed store.Revision) error {
 	switch at {
 	case 0:
@@ -81,6 +103,7 @@ func (b *Backend) hold(ctx context.Context, from store.Revision) (*hold, error) 
 		b.letGo(b.held.Load())
 		return nil, err
 	}
+	h.watch.setEarly(true)
 	h.late = time.AfterFunc(holdTime, func() { b.letGo(h) })
 	if before := b.held.Swap(h); before != nil {
 		before.close()
@@ -112,7 +135,15 @@ func (b *Backend) takeOver(opts backend.WatchOptions) *watch {
 	h.watch.notifying.Lock()
 	defer h.watch.notifying.Unlock()
 	h.watch.notify = opts.Notify
+	h.watch.setEarly(false)
 	return h.watch
+}
+
+// keepHold lets the watch that is held, if there is one, wait for holdTime from now on.
+func (b *Backend) keepHold() {
+	if h := b.held.Load(); h != nil {
+		h.late.Reset(holdTime)
+	}
 }
 
 // letGo closes a watch that is still held; h may be nil.

@@ -168,6 +168,65 @@ func TestList_ForACacheBeginsItsWatchAsSoonAsItKnowsTheRevision(t *testing.T) {
 	})
 }
 
+// The revision may come anywhere in a list.
+func TestList_ForACacheBeginsOneWatchWhereverTheRevisionIs(t *testing.T) {
+	const metadata = `"metadata":{"resourceVersion":"5"}`
+	for name, body := range map[string]string{
+		"first":         `{` + metadata + `,"items":[]}`,
+		"after others":  `{"kind":"WidgetList","x":{"metadata":{"resourceVersion":"9"}},` + metadata + `,"items":[]}`,
+		"after objects": `{"items":[` + object("a", 5) + `],` + metadata + `}`,
+		"far behind":    `{"items":[` + strings.Repeat(" ", 1<<20) + `],` + metadata + `}`,
+		"twice":         `{"metadata":{"resourceVersion":"4"},` + metadata + `,"items":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := &origin5{}
+				b := pretend(t, func(r *http.Request) (*http.Response, error) {
+					resp, err := o.RoundTrip(r)
+					if !r.URL.Query().Has("watch") {
+						return reply(http.StatusOK, strings.NewReader(body))
+					}
+					return resp, err
+				})
+				_, err := b.List(t.Context(), backend.ListOptions{State: true})
+				require.NoError(t, err)
+				require.Equal(t, 1, remote.Watches(b))
+				require.Equal(t, "watch 5", o.asked[len(o.asked)-1])
+				require.NoError(t, b.Close())
+			})
+		})
+	}
+}
+
+// A watch for a cache whose list arrives slowly is begun first, waits for all of it, and reads on meanwhile.
+func TestList_ForACacheThatArrivesSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var listed, watched time.Time
+		var frames strings.Builder
+		for rev := range 100 {
+			frames.WriteString(event("MODIFIED", "a", 8+rev))
+		}
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") {
+				watched = time.Now()
+				return staying(frames.String())(r)
+			}
+			listed = time.Now()
+			return reply(http.StatusOK, slowList(r.Context(), 100, 64<<10, 10*time.Second))
+		}, func(c *remote.Config) { c.BufferBytes, c.WatchTimeout = 1<<10, time.Hour })
+		_, err := b.List(t.Context(), backend.ListOptions{State: true})
+		require.NoError(t, err)
+		require.Equal(t, listed, watched)
+		w, err := b.Watch(t.Context(), backend.WatchOptions{From: 7, NoPrev: true, Notify: func() {}})
+		require.NoError(t, err)
+		require.Equal(t, listed, watched, "it is the same")
+		batch, err := w.Next(1000)
+		require.NoError(t, err)
+		require.Len(t, batch.Events, 100)
+		require.NoError(t, b.Close())
+	})
+}
+
 // A watch that is begun for a cache is only for that which the list was for, and ends if it does not come.
 func TestList_ForACacheThatDoesNotWatch(t *testing.T) {
 	for name, step := range map[string]func(*remote.Backend) error{

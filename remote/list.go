@@ -25,8 +25,8 @@ const tokenMark = "remote:"
 // each of its pages anew, since the protocol cannot begin a list there.
 //
 // A list with State begins the watch that is to follow, too, from the list's revision and with NoPrev. It is
-// closed if it is not asked for within ten minutes, or by the next such list. A past state whose
-// changes the server no longer has is then refused as expired.
+// closed if it is not asked for within ten minutes after the last part of the list or of its further pages has
+// arrived, or by the next such list. A past state whose changes the server no longer has is then refused as expired.
 //
 // The StoreID of a list is what the answer tells. If the answer tells nothing, it is what
 // the server told last before the request: a later one may be of other storage.
@@ -50,11 +50,6 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 		return b.listBehind(ctx, scan)
 	}
 	scan.State = scan.State && !continued
-	if scan.State {
-		if err := b.holdBefore(ctx, scan.Revision); err != nil {
-			return nil, err
-		}
-	}
 	query := url.Values{}
 	switch {
 	case continued:
@@ -67,14 +62,18 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 		query.Set("limit", strconv.Itoa(scan.Limit))
 	}
 	r, last := b.collection(scan.Prefix), b.lastStorage()
-	page, err := b.page(ctx, r, query)
-	if err != nil {
-		return nil, listError(err, scan.Revision, continued)
+	if scan.State || continued {
+		r.part = b.keepHold
 	}
+	var page *wirePage
 	if scan.State {
-		if err := b.holdAfter(ctx, scan.Revision, page.revision); err != nil {
-			return nil, err
-		}
+		page, err = b.pageToWatch(ctx, r, query, scan.Revision)
+	} else {
+		page, err = b.page(ctx, r, query)
+		err = listError(err, scan.Revision, continued)
+	}
+	if err != nil {
+		return nil, err
 	}
 	list, err := b.listOf(page, scan.Prefix, last)
 	if err != nil || scan.Limit > 0 {

@@ -36,6 +36,10 @@ type request struct {
 	media string
 	// list: the answer is a list, which may have [Config].MaxListBytes bytes.
 	list bool
+	// revised, if it is not nil, is called with the revision of a list as soon as that has arrived, and
+	// part with each part of the list, see inParts.
+	revised func(store.Revision)
+	part    func()
 	// only restricts a list to objects of that name; "" is all.
 	only string
 }
@@ -176,6 +180,8 @@ type answer struct {
 	body   []byte
 	header http.Header
 	code   int
+	// storage identifies the storage of a list, "" if it does not say.
+	storage string
 }
 
 // created reports whether a write has created the object.
@@ -196,15 +202,35 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 		return answer{}, err
 	}
 	defer resp.Body.Close()
+	a := answer{header: resp.Header, code: resp.StatusCode}
 	var arriving io.Reader = resp.Body
 	if r.list {
-		arriving = &inParts{from: resp.Body, began: func() { late.Reset(b.config.RequestTimeout) }}
+		a.storage = b.storageOf(resp.Header) // now: by the end of the body there may be newer answers
+		arriving = b.arriving(r, resp.Body, late)
 	}
-	body, err := readBody(ctx, arriving, b.tooLarge(r))
-	if err != nil {
+	if a.body, err = readBody(ctx, arriving, b.tooLarge(r)); err != nil {
 		return answer{}, err
 	}
-	return answer{body, resp.Header, resp.StatusCode}, nil
+	return a, nil
+}
+
+// arriving returns the body of the answer to a list. It resets late, which gives the request up, for each part.
+func (b *Backend) arriving(r *request, body io.Reader, late *time.Timer) io.Reader {
+	inTime := func() { late.Reset(b.config.RequestTimeout) }
+	parts := &inParts{from: body, began: func() {
+		inTime()
+		if r.part != nil {
+			r.part()
+		}
+	}}
+	if r.revised == nil {
+		return parts
+	}
+	return &listHead{from: parts, tell: func(listed store.Revision) {
+		late.Stop() // the body waits meanwhile
+		r.revised(listed)
+		inTime()
+	}}
 }
 
 // partOfList is how many bytes of a list have to arrive within [Config].RequestTimeout: so few that a slow link

@@ -30,6 +30,8 @@ type watch struct {
 	// events have been read and not taken; held is the sum of their sizes.
 	events []received
 	held   int
+	// early: the watch was begun for a list, and has not been asked for.
+	early bool
 	// through is the revision up to which events have been read, taken the one up to
 	// which they have been taken.
 	through, taken store.Revision
@@ -169,7 +171,7 @@ func (w *watch) take(n int) []store.Event {
 // watch has ended.
 func (w *watch) put(arrived []received) bool {
 	w.mu.Lock()
-	for w.held >= w.backend.config.BufferBytes && w.err == nil {
+	for w.held >= w.limit() && w.err == nil {
 		w.room.Wait()
 	}
 	ok := w.err == nil
@@ -184,6 +186,22 @@ func (w *watch) put(arrived []received) bool {
 		w.wake()
 	}
 	return ok
+}
+
+// limit returns how many bytes of events are read ahead.
+func (w *watch) limit() int {
+	if w.early {
+		return max(w.backend.config.BufferBytes, w.backend.config.MaxListBytes)
+	}
+	return w.backend.config.BufferBytes
+}
+
+// setEarly says whether the watch has yet to be asked for.
+func (w *watch) setEarly(early bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.early = early
+	w.room.Broadcast()
 }
 
 // wake calls notify if the consumer waits. It is notified before any other call of wake returns, so
