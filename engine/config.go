@@ -153,9 +153,9 @@ type Config[T any] struct {
 	// is ready or has reached a revision; zero means [DefaultFreshnessTimeout].
 	FreshnessTimeout time.Duration
 	// VerifyEvery is the time between two comparisons of the cache with the
-	// backend, see [Engine.Verify]; up to half of it is added at random. Zero
-	// means never, or five minutes if other processes write to the storage. OnError
-	// gets the differences.
+	// backend, see [Engine.Verify], or nine times as long as the first took, if that
+	// is more; up to half of it is added at random. Zero means never, or five minutes
+	// if other processes write to the storage. OnError gets the differences.
 	VerifyEvery time.Duration
 	// Backoff spaces the attempts to reconnect to a backend that fails. By default the pauses
 	// grow from 0.8 s to a minute, and are short again only after a watch that lasted for two

@@ -16,6 +16,10 @@ import (
 // engines that were started together do not read the backend together.
 const verifyJitter = 0.5
 
+// verifyRest is how many times as long as a comparison took the pause after it is at least, so that those of
+// storage behind a slow link leave most of it to others.
+const verifyRest = 9
+
 // verifier is the actor that periodically compares cache and backend. It runs on the
 // executor for blocking actors.
 type verifier struct {
@@ -48,8 +52,9 @@ func (e *core) spawnVerifier(ctx *actors.Context) {
 	(*self).Tell(verifyBegin)
 }
 
-func (v *verifier) arm(ctx *actors.Context) {
-	period := v.engine.cfg.verifyEvery
+// arm arms the timer after a comparison that took so long.
+func (v *verifier) arm(ctx *actors.Context, took time.Duration) {
+	period := max(v.engine.cfg.verifyEvery, verifyRest*min(took, math.MaxInt64/verifyRest))
 	jitter := time.Duration(v.rand.Float64() * verifyJitter * float64(period))
 	pause := period + min(jitter, math.MaxInt64-period) // the sum might overflow
 	v.timer = ctx.Clock().AfterFunc(pause, func() { (*v.self).Tell(verifyDue) })
@@ -57,10 +62,11 @@ func (v *verifier) arm(ctx *actors.Context) {
 
 // Receive compares, if it is time and the cache is ready.
 func (v *verifier) Receive(ctx *actors.Context, m verifyMessage) {
-	if m == verifyDue && v.engine.parts.cache.Check(ctx.Clock().Now()) == nil {
+	began := ctx.Clock().Now()
+	if m == verifyDue && v.engine.parts.cache.Check(began) == nil {
 		v.compare(v.engine.serving)
 	}
-	v.arm(ctx)
+	v.arm(ctx, ctx.Clock().Now().Sub(began))
 }
 
 func (v *verifier) compare(ctx context.Context) {

@@ -163,6 +163,27 @@ func another(key string, o *store.Object) *store.Object {
 	return store.Header(&other)
 }
 
+// Storage behind a slow link is needed for other things than comparisons.
+func TestVerify_EveryLeavesSlowStorageMostOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, err := memory.New(cfg().Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(inner, faulty.Options{Blocks: true})
+		c := cfgOver(storage)
+		c.VerifyEvery = time.Minute
+		e, err := engine.New(c)
+		require.NoError(t, err)
+		require.NoError(t, e.WaitForRevision(t.Context(), 1))
+		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpList}, Do: faulty.Delay(10 * time.Minute)})
+		time.Sleep(1000 * time.Minute)
+		verified := e.Stats().Verified
+		require.NoError(t, e.Close())
+		require.NoError(t, storage.Close())
+		require.Positive(t, verified)
+		require.LessOrEqual(t, verified, uint64(10))
+	})
+}
+
 // A comparison that Close cuts short has found nothing that its user should know.
 func TestVerify_ThatIsCutShortByCloseReportsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
