@@ -43,12 +43,24 @@ func (k *Kinds) Start(ctx context.Context, server *serve.Server) error {
 		return &engine.ConfigError{Field: "server", Problem: "is nil; give the one that serves the kinds"}
 	}
 	for _, name := range immortal {
-		_, err := k.namespaces.Create(ctx, core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, registry.WriteOptions{})
-		if err != nil && !errors.Is(err, engine.ErrExists) {
+		if err := k.ensure(ctx, name); err != nil {
 			return err
 		}
 	}
 	return k.startController(server)
+}
+
+// ensure makes a namespace if it is not there. It looks first, since storage without space may refuse to create even what
+// is there, and a server has to start then: by it objects are deleted.
+func (k *Kinds) ensure(ctx context.Context, name string) error {
+	if _, err := k.namespaces.Engine().Get(ctx, name, engine.GetOptions{}); err == nil {
+		return nil
+	}
+	_, err := k.namespaces.Create(ctx, core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, registry.WriteOptions{})
+	if errors.Is(err, engine.ErrExists) {
+		return nil // another server was faster
+	}
+	return err
 }
 
 func (k *Kinds) startController(server *serve.Server) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/serve/corekinds"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/faulty"
 )
 
 // shared is storage of several servers, which closes after them.
@@ -99,4 +100,22 @@ func TestNamespace_ServersDoNotReplaceEachOthersReports(t *testing.T) {
 		require.Contains(t, told(at(now, "status.conditions").([]any)[0]), "NamespaceDeletionContentFailure True widgets.example.com: not by ")
 		require.LessOrEqual(t, revision(t, now)-marked, 14, "each has written once, and again every ten minutes")
 	})
+}
+
+// A server starts without space, too: its clients can read then, and delete what takes the space.
+func TestStart_WithoutSpace(t *testing.T) {
+	storage := shared{}
+	newCluster(t, corekinds.Config{Storage: storage.open})
+	full := func(ctx context.Context, kind string, schema store.Schema) (backend.Backend, error) {
+		objects, err := storage.open(ctx, kind, schema)
+		if err != nil {
+			return nil, err
+		}
+		without := faulty.New(objects, faulty.Options{})
+		without.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpPut}, Do: faulty.Fail(backend.ErrFull)})
+		return without, nil
+	}
+	c := newCluster(t, corekinds.Config{Storage: full})
+	require.Equal(t, []string{"default", "kube-public", "kube-system"}, c.items(namespaces))
+	require.Contains(t, c.must(500, "POST", namespaces, `{"metadata":{"name":"shop"}}`)["message"], "no space left")
 }
