@@ -76,7 +76,7 @@ func TestServe_ShowsTheDefinitionsOfItsManifests(t *testing.T) {
 
 // A client waits for its definition to be established, and is not told why it is not.
 func TestServe_SaysWhatKeepsADefinitionFromBeingServed(t *testing.T) {
-	tape := func(_ context.Context, _, kind string, schema store.Schema) (backend.Backend, error) {
+	tape := func(_ context.Context, _, kind string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		if kind == "gadgets.example.com" {
 			return nil, errTorn
 		}

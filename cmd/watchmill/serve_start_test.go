@@ -35,7 +35,7 @@ func (c *closing) Close() error {
 func TestServe_IsInterruptedWhileItOpensItsStorage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	read, closed := make(chan struct{}), make(chan struct{})
-	slow := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+	slow := func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		cancel()
 		<-read
 		m, err := memory.New(schema, memory.Options{})
@@ -55,7 +55,9 @@ func TestServe_NamesTheFlagOfStorageThatCannotBeOpened(t *testing.T) {
 		"--data: it has no tape":                      errors.New("it has no tape"),
 		"invalid configuration: --data is on a shelf": &engine.ConfigError{Field: "--data", Problem: "is on a shelf"},
 	} {
-		tape := func(context.Context, string, string, store.Schema) (backend.Backend, error) { return nil, problem }
+		tape := func(context.Context, string, string, store.Schema, func(error)) (backend.Backend, error) {
+			return nil, problem
+		}
 		for _, opts := range []server.Options{{CRDs: []string{manifests}}, {AllowCRDs: true}} {
 			opts.Listen, opts.Data, opts.Storages, opts.Out, opts.Log = "127.0.0.1:0", "tape:reel", server.Storages{"tape": tape}, io.Discard, io.Discard
 			require.EqualError(t, server.Run(t.Context(), opts), want)
@@ -72,7 +74,7 @@ func (unreadable) List(context.Context, backend.ListOptions) (*backend.List, err
 
 // A server that cannot see what there is cannot tell whether the kind fits it.
 func TestServe_RefusesStorageThatItCannotRead(t *testing.T) {
-	tape := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+	tape := func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		m, err := memory.New(schema, memory.Options{})
 		return unreadable{m}, err
 	}
@@ -86,7 +88,7 @@ func TestServe_RefusesStorageThatItCannotRead(t *testing.T) {
 // without its own would not be found.
 func TestServe_EndsIfItCannotWriteItsKubeconfig(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "config")
-	slow := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+	slow := func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		if err := os.WriteFile(config, []byte("mine"), 0o600); err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (b tornTape) Close() error { return errors.Join(b.Backend.Close(), errTorn)
 
 // What was not stored must not look as if it was.
 func TestServe_EndsWithTheErrorOfItsStorage(t *testing.T) {
-	tape := func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+	tape := func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		m, err := memory.New(schema, memory.Options{})
 		return tornTape{m}, err
 	}
@@ -139,4 +141,25 @@ func TestServe_SaysThatItOpensItsFile(t *testing.T) {
 		stop()
 		require.Equal(t, there, strings.Contains(log.String(), "opening the file of objects"), log.String())
 	}
+}
+
+// lostTape is storage that has failed for good.
+type lostTape struct{ backend.Backend }
+
+func (lostTape) Failure() error { return errTorn }
+
+// Storage that has failed for good is opened again by a supervisor, which restarts what is not live.
+func TestServe_IsNotLiveOnceItsStorageHasFailed(t *testing.T) {
+	tape := func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
+		m, err := memory.New(schema, memory.Options{})
+		return lostTape{m}, err
+	}
+	log := newServedOutput()
+	url, stop := serving(t, server.Options{CRDs: []string{manifests}, Data: "tape:reel", Storages: server.Storages{"tape": tape}, Log: log})
+	defer stop()
+	for _, path := range []string{"/livez", "/readyz"} {
+		code, _ := call(t, "GET", url+path, "", "")
+		require.Equal(t, 500, code, path)
+	}
+	require.Contains(t, log.String(), errTorn.Error())
 }

@@ -12,7 +12,6 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 
 	"github.com/watchmill/watchmill/cmd/watchmill/internal/help"
-	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/usercode"
@@ -20,16 +19,16 @@ import (
 
 // etcdFlags are what connections to etcd may need.
 type etcdFlags struct {
-	CA           help.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS."`
-	Cert         help.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name."`
+	CA           help.Given `name:"etcd-ca" placeholder:"FILE" help:"Certificates of the authorities that sign etcd's, which is then reached over TLS. The file is read at the start: add a new authority, and restart, before members have certificates of it."`
+	Cert         help.Given `name:"etcd-cert" and:"etcd-cert" placeholder:"FILE" help:"Certificate to show to etcd over TLS, which may make a user of its common name. It is read again for each connection."`
 	Key          help.Given `name:"etcd-key" and:"etcd-cert" placeholder:"FILE" help:"Private key of --etcd-cert."`
 	User         help.Given `name:"etcd-user" and:"etcd-user" placeholder:"NAME" help:"User of etcd. Without TLS the password is sent readably."`
-	PasswordFile help.Given `name:"etcd-password-file" and:"etcd-user" placeholder:"FILE" help:"The password of --etcd-user, without the end of its line."`
+	PasswordFile help.Given `name:"etcd-password-file" and:"etcd-user" placeholder:"FILE" help:"The password of --etcd-user, without the end of its line. The file is read at the start."`
 }
 
-// open opens the storage below the prefix and below at a place that a flag names, of the form
+// open opens the storage of cfg, whose prefix is below that of a place that a flag names, of the form
 // HOST:PORT[,HOST:PORT...][/PREFIX].
-func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below string, schema store.Schema) (backend.Backend, error) {
+func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix string, cfg etcd.Config) (backend.Backend, error) {
 	wrong := func(problem string) error {
 		return &usercode.ConfigError{Field: flag, Problem: fmt.Sprintf("is etcd:%s, %s; give etcd:HOST:PORT[,HOST:PORT...][/PREFIX], such as etcd:127.0.0.1:2379/shop", place, problem)}
 	}
@@ -38,7 +37,7 @@ func (f *etcdFlags) open(ctx context.Context, flag, place, defaultPrefix, below 
 	if !found {
 		prefix = defaultPrefix
 	}
-	cfg := etcd.Config{Endpoints: strings.Split(members, ","), Prefix: prefix + below, Schema: schema, Username: string(f.User)}
+	cfg.Endpoints, cfg.Prefix, cfg.Username = strings.Split(members, ","), prefix+cfg.Prefix, string(f.User)
 	for _, member := range cfg.Endpoints {
 		if host, port, err := net.SplitHostPort(member); err != nil || host == "" || port == "" {
 			return nil, wrong(fmt.Sprintf("where %q is not a host and a port", member))

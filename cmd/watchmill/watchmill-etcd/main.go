@@ -25,6 +25,13 @@
 // Servers with the same prefix (/watchmill/serve unless another is given) have the same
 // objects, at the same revisions. Clients may use any of them, and move between them.
 //
+// The program reads --etcd-cert and --etcd-key again for each connection, --etcd-ca and
+// --etcd-password-file only at its start: before members get certificates of another authority, add
+// that to the file of --etcd-ca and restart the servers.
+//
+// Once the cluster has been restored from a snapshot, /livez and /readyz fail, so that a supervisor
+// restarts the server. Clients then list again.
+//
 // The exit status is
 //
 //	0    for success
@@ -60,6 +67,7 @@ import (
 	"github.com/watchmill/watchmill/sim/trace"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -153,7 +161,7 @@ func (c *replayCommand) Run(ctx context.Context, to *streams) error {
 	}
 	backends := replay.Builtin()
 	backends["etcd"] = func(place string, schema store.Schema) (backend.Backend, error) {
-		return c.open(ctx, "--backend", place, "/watchmill/replay", "", schema)
+		return c.open(ctx, "--backend", place, "/watchmill/replay", etcd.Config{Schema: schema})
 	}
 	opts, err := c.Options(backends, func(p load.ReplayProgress) {
 		if p.Finished < p.Watchers {
@@ -181,10 +189,10 @@ func (c *serveCommand) Run(ctx context.Context, to *streams) error {
 // options returns the options that the flags describe, with etcd as storage, rules in CEL, and kinds of Kubernetes.
 // Each kind has the keys below a prefix of its own.
 func (c *serveCommand) options(to *streams) server.Options {
-	etcd := func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error) {
-		return c.open(ctx, "--data", place, "/watchmill/serve", "/"+kind, schema)
+	open := func(ctx context.Context, place, kind string, schema store.Schema, onError func(error)) (backend.Backend, error) {
+		return c.open(ctx, "--data", place, "/watchmill/serve", etcd.Config{Prefix: "/" + kind, Schema: schema, OnError: onError})
 	}
-	opts := c.Options(server.Storages{"etcd": etcd}, to.stdout, to.stderr)
+	opts := c.Options(server.Storages{"etcd": open}, to.stdout, to.stderr)
 	opts.Rules, opts.Core = cel.Rules{}, &server.Core{Open: openCore, Replica: corekinds.Replica}
 	return opts
 }

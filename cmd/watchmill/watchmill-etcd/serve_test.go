@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,10 +37,16 @@ func serving(t *testing.T, data string) (url string, stop func()) {
 // servingWith is serving with other flags.
 func servingWith(t *testing.T, flags server.Flags) (url string, stop func()) {
 	t.Helper()
+	return servingTo(t, io.Discard, flags)
+}
+
+// servingTo is servingWith with a log.
+func servingTo(t *testing.T, log io.Writer, flags server.Flags) (url string, stop func()) {
+	t.Helper()
 	out, announced := io.Pipe()
 	flags.Listen = "127.0.0.1:0"
 	command := &serveCommand{Flags: flags}
-	opts := command.options(&streams{announced, io.Discard})
+	opts := command.options(&streams{announced, log})
 	opts.Limits = serve.Limits{ShutdownDelay: 1, DrainWatches: 1}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -130,6 +137,34 @@ func TestServe_TwoServersOverOnePrefix(t *testing.T) {
 	code, _ = send(t, "GET", other+inDefault+"/a", "")
 	require.Equal(t, 404, code)
 	stopOther()
+}
+
+// An operator learns from the log which members of the cluster cannot be reached.
+func TestServe_LogsWhatIsWrongWithTheCluster(t *testing.T) {
+	etcd := etcdtest.Start(t, nil).Endpoint
+	log := &lockedLog{}
+	_, stop := servingTo(t, log, server.Flags{CRD: []string{manifests}, Data: "etcd:127.0.0.1:1," + etcd + "/logged"})
+	stop()
+	require.Contains(t, log.String(), `msg="the storage of a kind has a problem" kind=widgets.example.com`)
+	require.Contains(t, log.String(), "127.0.0.1:1")
+}
+
+// lockedLog is a log that is written to from any goroutine.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // Rules in CEL hold for the kinds of manifests, and for those that clients define.

@@ -33,6 +33,8 @@ type Backend struct {
 	running sync.WaitGroup
 
 	cluster uint64 // the cluster's ID
+	// elsewhere is nil if the newest answer was of that cluster.
+	elsewhere atomic.Pointer[ClusterError]
 	// newest is the highest revision of a linearizable answer so far.
 	newest atomic.Uint64
 	// floor is the revision to which Compact, here or in another process, has compacted
@@ -221,7 +223,21 @@ func (b *Backend) observe(h *pb.ResponseHeader, before uint64) error {
 // checkCluster returns a [*ClusterError] if an answer is another cluster's.
 func (b *Backend) checkCluster(h *pb.ResponseHeader) error {
 	if id := h.GetClusterId(); b.cluster != 0 && id != 0 && id != b.cluster {
-		return &ClusterError{Was: b.cluster, Is: id}
+		err := &ClusterError{Was: b.cluster, Is: id}
+		b.elsewhere.Store(err)
+		return err
+	}
+	if b.elsewhere.Load() != nil {
+		b.elsewhere.Store(nil)
+	}
+	return nil
+}
+
+// Failure returns a [*ClusterError] if the newest answer was of another cluster, as all are once the cluster was
+// restored: a new backend must be made. Otherwise it returns nil. It sends no request, and does not block.
+func (b *Backend) Failure() error {
+	if err := b.elsewhere.Load(); err != nil {
+		return err
 	}
 	return nil
 }

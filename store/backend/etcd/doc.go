@@ -94,7 +94,8 @@
 //   - Revisions are the cluster's, so those of one prefix have gaps.
 //   - An object has at most 1,400 KiB, encoded.
 //   - No space: at its quota (2 GiB by default, 8 GiB at most) a member raises an
-//     alarm, and the whole cluster takes no writes ([backend.ErrFull]). An operator then
+//     alarm, and the whole cluster stores nothing ([backend.ErrFull]), but for what deletes
+//     objects, which still expire, too. That alone does not end the alarm. An operator then
 //     has to do three things, in this order: etcdctl compact REVISION; etcdctl defrag,
 //     member by member; etcdctl alarm disarm. OnError is called at 80 %, when a backend
 //     is opened; [Backend.Info] reports the size at any time.
@@ -102,8 +103,9 @@
 //     the leader last. Watches live through it.
 //   - Restoring: restore a cluster with --bump-revision and --mark-compacted, so that no
 //     old revision comes to mean something else. A restored cluster has another ID. So a
-//     backend that stays open fails with a [*ClusterError], and [Backend.StoreID] tells
-//     saved revisions from new ones. If the ID was kept, watches that are further than the
+//     backend that stays open fails with a [*ClusterError], which [Backend.Failure] returns, too:
+//     make a new one. A write that fails so may have been done in the restored cluster.
+//     [Backend.StoreID] tells saved revisions from new ones. If the ID was kept, watches that are further than the
 //     cluster end with [store.ErrFuture], as soon as a call reads its revision. Without such
 //     a call they get no answers, and end with [backend.ErrUnavailable]; resuming them fails
 //     with [store.ErrFuture]. Reflectors list again then.

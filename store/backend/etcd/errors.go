@@ -35,8 +35,8 @@ func (e *LostError) Unwrap() error {
 }
 
 // ClusterError says that the endpoints now lead to another cluster, whose revisions have
-// another meaning. Every call fails until a new backend is made. It is a
-// [backend.ErrFailed].
+// another meaning. Every call fails until a new backend is made, and [Backend.Failure]
+// says so. It is a [backend.ErrFailed].
 type ClusterError struct {
 	// Was and Is are the clusters' IDs.
 	Was, Is uint64

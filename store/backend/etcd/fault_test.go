@@ -305,6 +305,7 @@ func TestWatch_BeginsInARestoredClusterBelowWhatWasCompacted(t *testing.T) {
 func TestBackend_OfAnotherClusterFails(t *testing.T) {
 	f := newFixture(t)
 	o := f.create("a", "1")
+	require.NoError(t, f.Failure())
 	other := etcdtest.Start(t, func(c *embed.Config) { c.InitialClusterToken = "other" })
 	f.proxy.Redirect(other.Endpoint)
 	var err error
@@ -329,4 +330,9 @@ func TestBackend_OfAnotherClusterFails(t *testing.T) {
 	_, err = f.Compacted(f.ctx)
 	require.ErrorIs(t, err, backend.ErrFailed)
 	require.ErrorIs(t, f.Compact(f.ctx, 1), backend.ErrFailed)
+	require.ErrorAs(t, f.Failure(), &cluster, "a new backend must be made")
+
+	f.proxy.Redirect(f.server.Endpoint)
+	require.Eventually(t, func() bool { _, err = f.Get(f.ctx, "a"); return err == nil }, patience, time.Millisecond)
+	require.NoError(t, f.Failure())
 }

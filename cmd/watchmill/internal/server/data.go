@@ -27,8 +27,9 @@ import (
 
 // Opener opens storage for the objects of a kind at a place: the part of --data after the
 // colon, such as FILE in "bolt:FILE". kind is the kind's plural with its group, such as
-// "widgets.example.com". ctx bounds the call.
-type Opener func(ctx context.Context, place, kind string, schema store.Schema) (backend.Backend, error)
+// "widgets.example.com". ctx bounds the call. onError logs what fails no call, such as that a member of a cluster
+// cannot be reached.
+type Opener func(ctx context.Context, place, kind string, schema store.Schema, onError func(error)) (backend.Backend, error)
 
 // Storages are the kinds of storage of a program besides memory and bolt, by name.
 type Storages map[string]Opener
@@ -55,8 +56,10 @@ type data struct {
 	// admit are those of all kinds.
 	admit []registry.Admitter
 	// opener opens the storage of a kind at place; nil for the above.
-	opener Opener
-	place  string
+	opener        Opener
+	scheme, place string
+	// failures has the storage of each kind that can say that it has failed for good.
+	failures failures
 	// kinds are the kinds that close closes.
 	kinds []*openKind
 }
@@ -83,7 +86,7 @@ func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error)
 			return nil, err
 		}
 	case opts.Storages[name] != nil && place != "":
-		d.opener, d.place = opts.Storages[name], place
+		d.opener, d.scheme, d.place = opts.Storages[name], name, place
 	default:
 		return nil, opts.noStorage(name)
 	}
@@ -116,10 +119,13 @@ func (d *data) openFile(place string) (err error) {
 // checks are the conditions of the server's health that the storage adds. After a failure the file
 // must be opened again, so the process has to be restarted.
 func (d *data) checks() []serve.Check {
-	if d.file == nil {
-		return nil
+	switch {
+	case d.file != nil:
+		return []serve.Check{{Name: "file", Live: true, Why: d.file.Failure}}
+	case d.opener != nil:
+		return []serve.Check{{Name: d.scheme, Live: true, Why: d.failures.failure}}
 	}
-	return []serve.Check{{Name: "file", Live: true, Why: d.file.Failure}}
+	return nil
 }
 
 // collectors are the metrics of the storage. The reflector of a kind does not count what a watch of the upstream

@@ -53,7 +53,9 @@ func TestData_LeavesAFileThatWasThere(t *testing.T) {
 }
 
 func TestData_NamesThePlaceOfItsStorage(t *testing.T) {
-	tape := func(context.Context, string, string, store.Schema) (backend.Backend, error) { return nil, nil }
+	tape := func(context.Context, string, string, store.Schema, func(error)) (backend.Backend, error) {
+		return nil, nil
+	}
 	_, err := openData(&Options{Data: "etcd:", Storages: Storages{"etcd": tape}}, newHost(t), slog.New(slog.DiscardHandler))
 	require.ErrorIs(t, err, engine.ErrConfig)
 	require.ErrorContains(t, err, `--data is "etcd:"; give memory, etcd:WHERE, bolt:WHERE`)

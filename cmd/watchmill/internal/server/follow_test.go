@@ -18,7 +18,7 @@ import (
 // read never has any, and one that is new keeps the others waiting.
 func TestFollowing_WaitsForWhatIsServedMeanwhile(t *testing.T) {
 	refuses := false
-	d, err := openData(&Options{Data: "tape:reel", Storages: Storages{"tape": func(_ context.Context, _, _ string, schema store.Schema) (backend.Backend, error) {
+	d, err := openData(&Options{Data: "tape:reel", Storages: Storages{"tape": func(_ context.Context, _, _ string, schema store.Schema, _ func(error)) (backend.Backend, error) {
 		m, err := memory.New(schema, memory.Options{})
 		b := faulty.New(m, faulty.Options{})
 		if refuses {

@@ -125,9 +125,12 @@ func (d *data) storage(ctx context.Context, kind string, schema store.Schema) (b
 	case d.opener == nil:
 		return memory.New(schema, memory.Options{})
 	}
-	there, err := d.opener(ctx, d.place, kind, schema)
+	there, err := d.opener(ctx, d.place, kind, schema, func(err error) { d.log.Warn("the storage of a kind has a problem", "kind", kind, "error", err) })
 	if err != nil && !errors.Is(err, engine.ErrConfig) { // which names the flag
 		err = fmt.Errorf("--data: %w", err)
+	}
+	if err == nil {
+		d.failures.add(kind, there)
 	}
 	return there, err
 }
