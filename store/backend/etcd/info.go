@@ -63,34 +63,50 @@ type answer struct {
 	cluster uint64
 }
 
-// askAll requests the status of all endpoints, at once and each for a third of the call's
-// time at most. So one that does not answer leaves time for the others, for the reason, and
-// for what the caller does next.
+// askAll requests the status of all endpoints, each for a third of the call's time at most. So one that does not
+// answer leaves time for the reason, and for what the caller does next.
 func (b *Backend) askAll(ctx context.Context) []answer {
 	limit := b.config.RequestTimeout
 	if end, bounded := ctx.Deadline(); bounded {
 		limit = time.Until(end)
 	}
 	limit = min(dialTimeout, limit/3)
-	endpoints := b.client.Endpoints()
+	return askEach(ctx, b.client.Endpoints(), func(asking context.Context, endpoint string) answer {
+		asking, cancel := context.WithTimeoutCause(asking, limit, errNoAnswer)
+		defer cancel()
+		a := b.ask(asking, endpoint)
+		if a.member.Err != nil {
+			a.member.Err = errors.Join(a.member.Err, b.unreachable(ctx, endpoint, min(limit, silence)))
+		}
+		return a
+	})
+}
+
+// askEach asks all endpoints at once. Once one of them has answered, the others have a second more: a program that
+// opens many backends, one after the other, would else take very long to start while a member is down.
+func askEach(ctx context.Context, endpoints []string, ask func(ctx context.Context, endpoint string) answer) []answer {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	all := make([]answer, len(endpoints))
+	var first sync.Once
 	var asking sync.WaitGroup
 	for i, endpoint := range endpoints {
-		asking.Go(func() { all[i] = b.ask(ctx, endpoint, limit) })
+		asking.Go(func() {
+			if all[i] = ask(ctx, endpoint); all[i].member.Err == nil {
+				first.Do(func() { time.AfterFunc(silence, func() { stop(errNoAnswer) }) })
+			}
+		})
 	}
 	asking.Wait()
 	return all
 }
 
-// ask requests the status of one endpoint. It waits for the answer until limit, and then
-// for the reason as long again.
-func (b *Backend) ask(ctx context.Context, endpoint string, limit time.Duration) answer {
+// ask requests the status of one endpoint.
+func (b *Backend) ask(ctx context.Context, endpoint string) answer {
 	m := Member{Endpoint: endpoint}
-	asking, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
-	defer cancel()
-	s, err := b.client.Status(asking, endpoint)
+	s, err := b.client.Status(ctx, endpoint)
 	if err != nil {
-		m.Err = errors.Join(readError(asking, "asking "+endpoint, err), b.unreachable(ctx, endpoint, limit))
+		m.Err = readError(ctx, "asking "+endpoint, err)
 		return answer{member: m}
 	}
 	m.Version, m.Revision = s.Version, store.Revision(s.Header.GetRevision())
