@@ -102,6 +102,15 @@ func meaning(err error) error {
 	return nil
 }
 
+// explained returns err with its meaning. That there is no space it tells with the cure, as etcd stores nothing for as
+// long as the alarm lasts, even if there is space again.
+func explained(known error, what string, err error) error {
+	if known == backend.ErrFull {
+		return fmt.Errorf("%w: %s: %w: compact etcd, defragment its members, and disarm the alarm, in this order", known, what, err)
+	}
+	return fmt.Errorf("%w: %s: %w", known, what, err)
+}
+
 // refusal returns the error that a watch was refused with, of which etcd sends the text alone.
 func refusal(err error) error {
 	const before = " desc = "
@@ -138,7 +147,7 @@ func readError(ctx context.Context, what string, err error) error {
 		return interrupted(ctx, what)
 	}
 	if known := meaning(err); known != nil {
-		return fmt.Errorf("%w: %s: %w", known, what, err)
+		return explained(known, what, err)
 	}
 	switch codeOf(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
@@ -182,7 +191,7 @@ func writeError(ctx context.Context, verb, key string, s *sending, err error) er
 	}
 	known := meaning(err)
 	if known != nil {
-		err = fmt.Errorf("%w: %s of %q: %w", known, verb, key, err)
+		err = explained(known, verb+" of "+strconv.Quote(key), err)
 	}
 	if known != nil && known != backend.ErrFailed || refused(err) {
 		return err

@@ -183,6 +183,7 @@ func TestPut_IntoAFullDatabase(t *testing.T) {
 		_, err = b.Put(context.Background(), draft("a"+string(rune('a'+i)), text), nil, backend.PutOptions{})
 	}
 	require.ErrorIs(t, err, backend.ErrFull)
+	require.ErrorContains(t, err, "disarm the alarm", "or no write is done, even if there is space again")
 	require.False(t, backend.Uncertain(err))
 	_, err = b.Get(context.Background(), "aa")
 	require.NoError(t, err)
