@@ -123,6 +123,28 @@ var found = map[string]script.Scenario{
 			{Do: script.Watch, Watch: 19, Turns: script.Unlimited, Start: &script.Start{Selection: 2, Consumer: script.Pull, Back: -1, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 1}}},
 		},
 	},
+	// This was a defect of the exploration, not of the engine: the object expires, and the engine lists it away, after
+	// the watches have been drained.
+	"a drain during which an object expires and the engine lists": {
+		Seed:  13019821,
+		Drain: true,
+		Setup: script.Setup{SharesState: true, Window: engine.Window{MinAge: time.Minute, MaxEvents: 1000, ChunkSize: 1}, ObjectsIdle: time.Minute, ListWhenBehind: 5, BookmarkPeriod: time.Second},
+		Steps: []script.Step{
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0x34d6469a2bb1fd91},
+			{Do: script.Watch, Watch: 8, Turns: script.Unlimited, Start: &script.Start{Selection: 3, Consumer: script.Channel, Back: 5, Options: engine.WatchOptions{InitialState: true, Linearizable: true, Policy: engine.Terminate}}},
+			{Do: script.Write, Turns: script.Unlimited, Seed: 0xa08616456ad42d03},
+			{Do: script.Follow, Watch: 9, Turns: script.Unlimited, Seed: 0xa4ae3ea822572a33, Start: &script.Start{Selection: 3, Consumer: script.Loop, Skip: true, Options: engine.WatchOptions{Policy: engine.Conflate, OnPool: true, Buffer: 3}}},
+			{Do: script.Follow, Watch: 10, Turns: script.Unlimited, Seed: 0xea3bd6883082f7a0, Start: &script.Start{Consumer: script.Channel, Options: engine.WatchOptions{Policy: engine.Conflate, InitialState: true, Linearizable: true, Bookmarks: true, Progress: true, OnPool: true, Buffer: 1}}},
+			{Do: script.Slow, Watch: 2, N: 3, Turns: script.Unlimited},
+			{Do: script.Watch, Watch: 11, Turns: script.Unlimited, Start: &script.Start{Consumer: script.Pull, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true, OnPool: true, Buffer: 1}}},
+			{Do: script.Watch, Watch: 12, Turns: script.Unlimited, After: 2, Start: &script.Start{Selection: 9, Consumer: script.Processor, Skip: true, Options: engine.WatchOptions{Policy: engine.Terminate, Last: 2, Bookmarks: true, Progress: true, Detached: true, Buffer: 1}}},
+			{Do: script.Watch, Watch: 13, Turns: script.Unlimited, Start: &script.Start{Selection: 9, Consumer: script.Channel, Skip: true, Options: engine.WatchOptions{Policy: engine.Conflate, Linearizable: true, OnPool: true, Buffer: 1}}},
+			{Do: script.Watch, Watch: 31, Turns: script.Unlimited, After: 1, Start: &script.Start{Selection: 3, Consumer: script.Pull, Skip: true, Back: 5, Options: engine.WatchOptions{Policy: engine.Terminate, Linearizable: true, OnPool: true, Buffer: 10}}, Meanwhile: &script.Step{Do: script.Lease, Turns: script.Unlimited, For: 100 * time.Millisecond, Seed: 0x7a578c203ea233f7}},
+			{Do: script.Take, Watch: 31, N: 100},
+			{Do: script.Expire},
+			{Do: script.Discard, N: 4, Turns: script.Unlimited},
+		},
+	},
 	"a wait that comes before the timer of another leaves none behind when the clock was set back": {
 		Seed:  200,
 		Setup: script.Setup{Blocks: true, Batch: 2, Window: engine.Window{MinAge: time.Second, MaxEvents: 4, ChunkSize: 3}, Indexed: true, BookmarkPeriod: time.Second},

@@ -58,9 +58,18 @@ func (w *World[T]) drainEngine(e *engine.Engine[T]) (through store.Revision) {
 	for _, r := range open {
 		if errors.Is(r.handle.Err(), engine.ErrEngineClosed) && r.history == w.history() {
 			r.Through = through
+			if w.history().Received(acknowledged) && !r.isBeyond(acknowledged) {
+				r.Through = acknowledged // what the engine has listed since need not have been delivered
+			}
 		}
 	}
 	return through
+}
+
+// isBeyond reports whether the consumer has received an event of a revision after rev.
+func (r *watch[T]) isBeyond(rev store.Revision) bool {
+	n := len(r.Events)
+	return n > 0 && r.Events[n-1].Revision > rev
 }
 
 // writeWhileDraining makes a write that the engine must refuse. If it does not, it has acknowledged the
