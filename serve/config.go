@@ -148,7 +148,7 @@ type Limits struct {
 	// 34 s. The deletion of a collection has the longer of the two times. [Config].MetricsHandler
 	// ends in time if it heeds its request's context.
 	ReadTimeout, WriteTimeout time.Duration
-	// WriteStall is how long a client may take to read 128 KiB of a response, or 16 kB of
+	// WriteStall is how long a client may take to read 96 KiB of a response, or 16 kB of
 	// the events of a watch, or what is left of either; after that the response is broken
 	// off: 30 s. Over WebSocket it is the time for each event.
 	WriteStall time.Duration

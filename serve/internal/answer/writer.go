@@ -171,7 +171,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // own. Smaller ones share a deadline: the frames of a client that takes less at a time, and the chunks
 // that net/http makes of a watch behind a middleware.
 const (
-	partOfAnswer = 128 << 10
+	partOfAnswer = 96 << 10
 	partOfWatch  = 16_000
 )
 
