@@ -15,51 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/internal/pipenet"
 	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/remote"
 	"github.com/watchmill/watchmill/serve"
 )
 
-// link is a network in the process. Each connection carries so many bytes a second to its client.
-type link struct {
-	rate  int
-	conns chan net.Conn
-	close func()
-	gone  chan struct{}
-}
-
-func newLink(rate int) *link {
-	l := &link{rate: rate, conns: make(chan net.Conn), gone: make(chan struct{})}
-	l.close = sync.OnceFunc(func() { close(l.gone) })
-	return l
-}
-
-func (l *link) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return slowConn{client, l.rate}, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (l *link) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.gone:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *link) Close() error {
-	l.close()
-	return nil
-}
-
-func (l *link) Addr() net.Addr { return &net.TCPAddr{} }
-
+// slowConn is the client's end of a connection that carries rate bytes a second to it.
 type slowConn struct {
 	net.Conn
 	rate int
@@ -71,15 +33,20 @@ func (c slowConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// serveOver serves a store over a link until stop. The client is for that link.
-func serveOver(t *testing.T, l *link, of serve.Provider) (client *http.Client, stop func()) {
+// serveOver serves a store, until stop, over a link of so many bytes a second for each connection. The client is for
+// that link.
+func serveOver(t *testing.T, rate int, of serve.Provider) (client *http.Client, stop func()) {
 	t.Helper()
 	handler, err := serve.New(serve.Config{Resources: []serve.Provider{of}, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	server := &http.Server{Handler: handler}
+	link, server := pipenet.Listen(), &http.Server{Handler: handler}
 	var served sync.WaitGroup
-	served.Go(func() { _ = server.Serve(l) }) // which ends with an error in any case
-	transport := &http.Transport{DialContext: l.dial, DisableCompression: true}
+	served.Go(func() { _ = server.Serve(link) }) // which ends with an error in any case
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		conn, err := link.Dial(ctx)
+		return slowConn{conn, rate}, err
+	}
+	transport := &http.Transport{DialContext: dial, DisableCompression: true}
 	return &http.Client{Transport: transport}, func() {
 		transport.CloseIdleConnections()
 		require.NoError(t, server.Close())
@@ -105,7 +72,7 @@ func startOverASlowLink(t *testing.T, noHistory bool) {
 		_, err := origin.Create(t.Context(), widget(fmt.Sprint("w", i), 1), registry.WriteOptions{})
 		require.NoError(t, err)
 	}
-	client, stop := serveOver(t, newLink(4000), origin)
+	client, stop := serveOver(t, 4000, origin)
 	busy, idle := context.WithCancel(t.Context())
 	var writer sync.WaitGroup
 	writer.Go(func() { writeEachSecond(busy, origin) })
