@@ -27,8 +27,9 @@
 //
 // # A slow link
 //
-// A replica starts over any link that carries 64 KiB in [Config].RequestTimeout, and on which its list arrives
-// faster than the objects change. 100,000 objects of 1 kB take a quarter of an hour over 1 Mbit/s:
+// A replica starts over any link that carries 64 KiB in [Config].RequestTimeout and 96 KiB in the WriteStall of an
+// origin of this module, by default 26 kbit/s, and on which its list arrives faster than the objects change.
+// 100,000 objects of 1 kB take a quarter of an hour over 1 Mbit/s:
 //
 //   - It asks for pages of 10,000 objects. If the origin has given up their revision by the next page, it asks
 //     for all objects at once: servers of this module send those of one revision, however long they take. They must
