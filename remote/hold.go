@@ -48,6 +48,7 @@ func (b *Backend) pageToWatch(ctx context.Context, r *request, query url.Values,
 	r.revised = func(listed store.Revision) { begun, refused = listed, b.holdAfter(ctx, at, listed) }
 	page, err := b.page(ctx, r, query)
 	if err != nil {
+		b.letGo(b.held.Load())
 		return nil, listError(err, at, false)
 	}
 	if page.revision != begun { // it came after the objects
@@ -100,7 +101,6 @@ func (b *Backend) hold(ctx context.Context, from store.Revision) (*hold, error) 
 	var err error
 	h.watch, err = b.startWatch(ctx, backend.WatchOptions{From: from, NoPrev: true, Notify: func() { close(h.spoke) }}) // once: no Next asks for more
 	if err != nil {
-		b.letGo(b.held.Load())
 		return nil, err
 	}
 	h.watch.setEarly(true)

@@ -290,6 +290,22 @@ func TestList_OfAPastStateIsOneToWatchFrom(t *testing.T) {
 	}
 }
 
+// A list that fails is made again, from a revision of its own.
+func TestList_ThatFailsLeavesNoWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := pretend(t, func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") {
+				return staying("")(r)
+			}
+			return reply(http.StatusInternalServerError, strings.NewReader(""))
+		})
+		_, err := b.List(t.Context(), backend.ListOptions{State: true, Revision: 5})
+		require.ErrorContains(t, err, "500")
+		require.Zero(t, remote.Watches(b))
+		require.NoError(t, b.Close())
+	})
+}
+
 // A server that refuses the watch is listed all the same: the watch to come tells why.
 func TestList_ForACacheThatMayNotWatch(t *testing.T) {
 	for _, at := range []store.Revision{0, 1, 5} {
