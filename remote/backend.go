@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -293,13 +292,13 @@ func revisionOf(text string) (store.Revision, error) {
 
 // collection returns a request for the smallest collection that has all keys with the
 // prefix: an object, those of a namespace, or those of all namespaces.
-func (b *Backend) collection(prefix string) *request {
-	prefix = strings.TrimSuffix(prefix, "/")
+func (b *Backend) collection(whole string) *request {
+	prefix := strings.TrimSuffix(whole, "/")
 	namespace, name, _ := strings.Cut(prefix, "/")
 	if b.kind.ClusterScoped {
 		namespace, name = "", prefix
 	}
-	r := &request{method: http.MethodGet, namespace: cmp.Or(b.config.Namespace, namespace), query: url.Values{}}
+	r := &request{method: http.MethodGet, namespace: cmp.Or(b.config.Namespace, namespace), query: url.Values{}, prefix: whole}
 	if !strings.Contains(name, "/") { // no name has one
 		r.only = name
 	}
@@ -319,33 +318,4 @@ func (b *Backend) selectors(q url.Values, only string) {
 	if selector != "" {
 		q.Set("fieldSelector", selector)
 	}
-}
-
-// wirePage is a list as the protocol has it.
-type wirePage struct {
-	Metadata metav1.ListMeta
-	Items    []json.RawMessage
-	revision store.Revision // of Metadata
-	// storage identifies the server's storage, "" if it does not say.
-	storage string
-	// size is how many bytes the page has.
-	size int
-}
-
-// page requests a page of a list.
-func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*wirePage, error) {
-	b.selectors(query, r.only)
-	r.query, r.list = query, true
-	a, err := b.do(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	p := &wirePage{storage: a.storage, size: len(a.body)}
-	if err := json.Unmarshal(a.body, p); err != nil {
-		return nil, fmt.Errorf("%s: the server's list does not parse: %w", b.config.URL, err)
-	}
-	if p.revision, err = revisionOf(p.Metadata.ResourceVersion); err != nil {
-		return nil, fmt.Errorf("%s: the server's list: %w", b.config.URL, err)
-	}
-	return p, nil
 }

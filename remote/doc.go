@@ -19,7 +19,8 @@
 //	           └────┴── pause, and on from the last revision   └─ 410: ErrExpired
 //
 // A replica lists and then watches from the list's revision. Its watch is begun as soon as the list has told
-// the revision, so that the origin may give up the history in between, however long the list takes.
+// the revision, so that the origin may give up the history in between, however long the list takes. Objects of a
+// list are decoded as they arrive, so that its text, which may be larger than they are, is never in memory as a whole.
 //
 // A [Backend] has one goroutine for each watch. What a watch reads ahead is bounded by
 // [Config].BufferBytes, or while it waits for its list by [Config].MaxListBytes; then it stops reading, and

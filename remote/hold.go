@@ -39,23 +39,25 @@ const (
 
 // pageToWatch requests the first page of a list of the state at a revision, zero for the newest, and begins
 // the watch that is to follow.
-func (b *Backend) pageToWatch(ctx context.Context, r *request, query url.Values, at store.Revision) (*wirePage, error) {
+func (b *Backend) pageToWatch(ctx context.Context, r *request, query url.Values, at store.Revision) (*page, error) {
 	if err := b.holdBefore(ctx, at); err != nil {
 		return nil, err
 	}
-	var begun store.Revision
 	var refused error
-	r.revised = func(listed store.Revision) { begun, refused = listed, b.holdAfter(ctx, at, listed) }
+	r.revised = func(listed store.Revision) error {
+		refused = b.holdAfter(ctx, at, listed)
+		return refused
+	}
 	page, err := b.page(ctx, r, query)
-	if err != nil {
+	r.revised = nil // further pages are of the same revision
+	switch {
+	case refused != nil:
+		return nil, refused
+	case err != nil:
 		b.letGo(b.held.Load())
 		return nil, listError(err, at, false)
 	}
-	if page.revision != begun { // it came after the objects
-		r.revised(page.revision)
-	}
-	r.revised = nil // further pages are of the same revision
-	return page, refused
+	return page, nil
 }
 
 // holdBefore begins the watch of a list of the state at a revision before that is requested, if it is a

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -65,7 +63,7 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if scan.State || continued {
 		r.part = b.keepHold
 	}
-	var page *wirePage
+	var page *page
 	if scan.State {
 		page, err = b.pageToWatch(ctx, r, query, scan.Revision)
 	} else {
@@ -75,17 +73,17 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if err != nil {
 		return nil, err
 	}
-	list, err := b.listOf(page, scan.Prefix, last)
-	if err != nil || scan.Limit > 0 {
-		return list, err
+	list := page.list(last)
+	if scan.Limit > 0 {
+		return list, nil
 	}
-	return b.readOn(ctx, r, scan.Prefix, list, page.size, continued)
+	return b.readOn(ctx, r, list, page.size, continued)
 }
 
 // readOn adds the pages that follow list, which r has read in size bytes: it has no limit, but the
 // server, or a gateway before it, pages by itself. A page of another state is
 // [backend.ErrUnavailable]: a new list may be whole.
-func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *backend.List, size int, continued bool) (*backend.List, error) {
+func (b *Backend) readOn(ctx context.Context, r *request, list *backend.List, size int, continued bool) (*backend.List, error) {
 	for list.Continue != "" {
 		page, err := b.page(ctx, r, url.Values{"continue": {strings.TrimPrefix(list.Continue, tokenMark)}})
 		if err != nil {
@@ -94,10 +92,7 @@ func (b *Backend) readOn(ctx context.Context, r *request, prefix string, list *b
 		if size += page.size; size > b.config.MaxListBytes {
 			return nil, b.tooLarge(r)
 		}
-		next, err := b.listOf(page, prefix, list.StoreID)
-		if err != nil {
-			return nil, err
-		}
+		next := page.list(list.StoreID)
 		if problem := unfit(list, next); problem != "" {
 			return nil, fmt.Errorf("%w: %s: the pages of the server's list %s", backend.ErrUnavailable, b.config.URL, problem)
 		}
@@ -117,27 +112,6 @@ func unfit(list, next *backend.List) string {
 		return "do not end: one names itself as the next"
 	}
 	return ""
-}
-
-// listOf decodes a page, of the last storage if it does not name another.
-func (b *Backend) listOf(page *wirePage, prefix, last string) (*backend.List, error) {
-	list := &backend.List{Revision: page.revision, Items: make([]*store.Object, 0, len(page.Items)), StoreID: cmp.Or(page.storage, last)}
-	for _, item := range page.Items {
-		o, err := b.decode(item, time.Time{})
-		if err != nil {
-			return nil, err
-		}
-		if store.HasPrefix(o.Key, prefix) {
-			list.Items = append(list.Items, o)
-		}
-	}
-	if page.Metadata.Continue != "" {
-		list.Continue, list.Remaining = tokenMark+page.Metadata.Continue, -1
-	}
-	if n := page.Metadata.RemainingItemCount; n != nil && *n >= 0 {
-		list.Remaining = int(*n)
-	}
-	return list, nil
 }
 
 // listBehind lists the whole state at the revision, and drops the objects up to the key

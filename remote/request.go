@@ -34,14 +34,15 @@ type request struct {
 	body                         []byte
 	// media is the media type of the body; "" is JSON.
 	media string
-	// list: the answer is a list, which may have [Config].MaxListBytes bytes.
-	list bool
-	// revised, if it is not nil, is called with the revision of a list as soon as that has arrived, and
-	// part with each part of the list, see inParts.
-	revised func(store.Revision)
+	// read reads the answer while it arrives, if that is a list, which may have [Config].MaxListBytes bytes; otherwise
+	// it is nil.
+	read func(*arriving) error
+	// revised, if it is not nil, is called with the revision of a list as soon as that has arrived, and its error ends
+	// the request; part is called for each part of the list, see arriving.
+	revised func(store.Revision) error
 	part    func()
-	// only restricts a list to objects of that name; "" is all.
-	only string
+	// only restricts a list to objects of that name, and prefix to those whose key has it; "" is all.
+	only, prefix string
 }
 
 // url returns the request's URL.
@@ -188,7 +189,7 @@ type answer struct {
 func (a *answer) created() bool { return a.code == http.StatusCreated }
 
 // do sends the request within [Config].RequestTimeout, and returns the answer: of a
-// [*StatusError] the header alone. The answer to a list has as long for each part of it.
+// [*StatusError] the header alone. The answer to a list has as long for each part of it, and has been read.
 func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -203,61 +204,18 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 	}
 	defer resp.Body.Close()
 	a := answer{header: resp.Header, code: resp.StatusCode}
-	var arriving io.Reader = resp.Body
-	if r.list {
+	if r.read != nil {
 		a.storage = b.storageOf(resp.Header) // now: by the end of the body there may be newer answers
-		arriving = b.arriving(r, resp.Body, late)
+		return a, r.read(&arriving{ctx: ctx, from: resp.Body, late: late, wait: b.config.RequestTimeout, part: r.part, tooLarge: b.tooLarge(r)})
 	}
-	if a.body, err = readBody(ctx, arriving, b.tooLarge(r)); err != nil {
-		return answer{}, err
-	}
-	return a, nil
-}
-
-// arriving returns the body of the answer to a list. It resets late, which gives the request up, for each part.
-func (b *Backend) arriving(r *request, body io.Reader, late *time.Timer) io.Reader {
-	inTime := func() { late.Reset(b.config.RequestTimeout) }
-	parts := &inParts{from: body, began: func() {
-		inTime()
-		if r.part != nil {
-			r.part()
-		}
-	}}
-	if r.revised == nil {
-		return parts
-	}
-	return &listHead{from: parts, tell: func(listed store.Revision) {
-		late.Stop() // the body waits meanwhile
-		r.revised(listed)
-		inTime()
-	}}
-}
-
-// partOfList is how many bytes of a list have to arrive within [Config].RequestTimeout: so few that a slow link
-// carries them, and so many that no server makes a list last for ever.
-const partOfList = 64 << 10
-
-// inParts calls began when the first byte of each part of a body has arrived. A Read ends there, since one of a chunk
-// of HTTP/1.1 otherwise lasts until all that it has room for has arrived.
-type inParts struct {
-	from  io.Reader
-	began func()
-	left  int // of the part
-}
-
-func (r *inParts) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p[:min(len(p), r.left+1)])
-	if r.left -= n; r.left < 0 {
-		r.left = partOfList
-		r.began()
-	}
-	return n, err
+	a.body, err = readBody(ctx, resp.Body, b.tooLarge(r))
+	return a, err
 }
 
 // tooLarge is the error of an answer to r with more bytes than it may have.
 func (b *Backend) tooLarge(r *request) *SizeError {
 	e := b.config.tooLarge(r.method + " " + b.url(r))
-	if r.list {
+	if r.read != nil {
 		e.Limit, e.Field = b.config.MaxListBytes, "MaxListBytes"
 	}
 	return e

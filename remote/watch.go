@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/watchmill/watchmill/store"
@@ -162,7 +161,10 @@ func (w *watch) take(n int) []store.Event {
 		events[i] = r.event
 		w.held -= r.size
 	}
-	w.events = slices.Delete(w.events, 0, n)
+	clear(w.events[:n])
+	if w.events = w.events[n:]; len(w.events) == 0 {
+		w.events = nil // a burst's array may be large
+	}
 	w.room.Broadcast()
 	return events
 }
