@@ -165,19 +165,29 @@ func (a *avoidance) doubt(t *target, address string) {
 	defer a.mu.Unlock()
 	t.asked, t.late = false, false
 	a.heard(t)
+	a.endReads() // of others: there may be enough members again
 }
 
 // miss makes a member late that has not answered in time.
 func (a *avoidance) miss(t *target) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !t.asked {
+	if t.asked {
+		t.late = true
+		a.endReads()
+	}
+}
+
+// endReads ends the reads that wait for members that are avoided. The caller holds the lock.
+func (a *avoidance) endReads() {
+	if !a.fewAreLate() {
 		return
 	}
-	t.late = true
-	for r := range t.waiting {
-		if r.again != nil && a.fewAreLate() {
-			r.again()
+	for _, t := range a.targets {
+		for r := range t.waiting {
+			if t.late && r.again != nil {
+				r.again()
+			}
 		}
 	}
 }

@@ -25,21 +25,22 @@ type avoidanceTest struct {
 	picker picker
 	// silent are the members that do not answer.
 	silent map[string]bool
-	// heal is closed when the members answer again.
-	heal chan struct{}
+	// heal has a channel for each member, which is closed when it answers the question whether it is there.
+	heal map[string]chan struct{}
 }
 
 const patienceOfTest = time.Second
 
 func newAvoidanceTest(t testing.TB, members ...string) *avoidanceTest {
-	x := &avoidanceTest{TB: t, silent: map[string]bool{}, heal: make(chan struct{})}
+	x := &avoidanceTest{TB: t, silent: map[string]bool{}, heal: map[string]chan struct{}{}}
 	x.avoidance = &avoidance{patience: patienceOfTest, total: len(members), targets: map[string]*target{}, ask: func(address string) {
 		if x.silent[address] {
-			<-x.heal
+			<-x.heal[address]
 		}
 	}}
 	for _, m := range members {
 		x.picker.connected = append(x.picker.connected, connection{m, memberPicker(m)})
+		x.heal[m] = make(chan struct{})
 	}
 	x.picker.Picker = memberPicker("any")
 	return x
@@ -122,11 +123,19 @@ func (x *avoidanceTest) mute(members ...string) {
 	synctest.Wait()
 }
 
+// answer lets a member answer again.
+func (x *avoidanceTest) answer(member string) {
+	delete(x.silent, member)
+	close(x.heal[member])
+	delete(x.heal, member)
+	synctest.Wait()
+}
+
 // end lets all members answer.
 func (x *avoidanceTest) end() {
-	clear(x.silent)
-	close(x.heal)
-	synctest.Wait()
+	for member := range x.heal {
+		x.answer(member)
+	}
 }
 
 // A member that answers neither a write nor the question whether it is there gets no requests until it answers.
@@ -175,6 +184,25 @@ func TestAvoidance_EndsReadsAndNoWrites(t *testing.T) {
 	})
 }
 
+// A read that was sent to a late member because half of the members were late is made again when another one answers.
+func TestAvoidance_EndsReadsOnceThereAreEnoughOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.mute("b", "c")
+		ctx, cancel := context.WithCancel(t.Context())
+		read := x.waitAt(ctx, "b", pb.KV_Range_FullMethodName)
+		write := x.waitAt(ctx, "b", pb.KV_Txn_FullMethodName)
+		time.Sleep(time.Hour)
+		require.Empty(t, read, "the others cannot answer without b")
+		x.answer("c")
+		require.Equal(t, codes.Canceled, status.Code(<-read))
+		require.Empty(t, write)
+		cancel()
+		require.Error(t, <-write)
+		x.end()
+	})
+}
+
 // Requests that end by themselves, sooner than a member is asked, show that it is silent all the same.
 func TestAvoidance_AfterRequestsThatEndSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +223,7 @@ func TestAvoidance_NotForALongAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newAvoidanceTest(t, "a", "b", "c")
 		x.silent["b"] = true
-		close(x.heal) // it answers that
+		close(x.heal["b"]) // it answers that
 		ctx, cancel := context.WithCancel(t.Context())
 		list := x.waitAt(ctx, "b", pb.KV_Range_FullMethodName)
 		time.Sleep(time.Hour)
