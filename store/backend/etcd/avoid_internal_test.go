@@ -203,6 +203,25 @@ func TestAvoidance_EndsReadsOnceThereAreEnoughOthers(t *testing.T) {
 	})
 }
 
+// A request for a lease is to be answered in time, too. One that logs in is not: then there is no client yet that could ask.
+func TestAvoidance_CountsAllButLogins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newAvoidanceTest(t, "a", "b", "c")
+		x.silent["b"] = true
+		ctx, cancel := context.WithCancel(t.Context())
+		login := x.waitAt(ctx, "b", pb.Auth_Authenticate_FullMethodName)
+		require.Empty(t, x.targets)
+		grant := x.waitAt(ctx, "b", pb.Lease_LeaseGrant_FullMethodName)
+		time.Sleep(2 * patienceOfTest)
+		synctest.Wait()
+		require.NotContains(t, x.asked(20), "b")
+		cancel()
+		require.Error(t, <-login)
+		require.Error(t, <-grant)
+		x.end()
+	})
+}
+
 // Requests that end by themselves, sooner than a member is asked, show that it is silent all the same.
 func TestAvoidance_AfterRequestsThatEndSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (a *avoidance) unary(ctx context.Context, method string, req, reply any, on
 		return invoke(ctx, method, req, reply, on, opts...)
 	}
 	r := a.newRequest(ctx)
-	r.counts = r.only == "" && strings.HasPrefix(method, "/etcdserverpb.KV/")
+	r.counts = r.only == "" && !strings.HasPrefix(method, "/etcdserverpb.Auth/") // as the client logs in before it can ask
 	if method == pb.KV_Range_FullMethodName {
 		r.Context, r.again = context.WithCancel(ctx)
 		defer r.again()
