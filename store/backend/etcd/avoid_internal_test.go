@@ -265,7 +265,7 @@ func TestAvoidance_LeavesAnAnswerThatHasBegun(t *testing.T) {
 		go func() {
 			ended <- x.unary(t.Context(), pb.KV_Range_FullMethodName, nil, nil, nil, func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
 				x.pick(ctx)
-				sendingObserver{}.HandleRPC(ctx, &stats.InHeader{Client: true})
+				beginnings{}.HandleRPC(ctx, &stats.InHeader{Client: true})
 				close(begun)
 				<-rest
 				return ctx.Err()

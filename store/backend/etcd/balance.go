@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/balancer/endpointsharding"
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/stats"
 )
 
 // dialOptions make a client avoid late members. Without an avoidance there are none.
@@ -21,6 +22,7 @@ func (a *avoidance) dialOptions() []grpc.DialOption {
 	}
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(a.unary), grpc.WithChainStreamInterceptor(a.stream),
+		grpc.WithStatsHandler(beginnings{}),
 		grpc.WithDisableServiceConfig(), // in which etcd's client chooses another balancer
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"` + balancerName + `": {}}]}`),
 	}
@@ -122,3 +124,25 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	}
 	return p.connected[i].picker.Pick(info)
 }
+
+// beginnings is the stats.Handler by which an avoidance knows that an answer has begun, which may be long.
+type beginnings struct{}
+
+var _ stats.Handler = beginnings{}
+
+// HandleRPC notes that the headers of an answer have come.
+func (beginnings) HandleRPC(ctx context.Context, what stats.RPCStats) {
+	if _, begun := what.(*stats.InHeader); !begun {
+		return
+	}
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		r.avoidance.end(r, true)
+	}
+}
+
+// TagRPC, TagConn and HandleConn: nothing else is observed.
+func (beginnings) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (beginnings) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (beginnings) HandleConn(context.Context, stats.ConnStats) {}

@@ -174,7 +174,7 @@ func (c *Config) dial(ctx context.Context, late *avoidance) (*clientv3.Client, e
 	client, err := clientv3.New(clientv3.Config{
 		Context: life, Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveEvery, DialKeepAliveTimeout: keepAliveTimeout,
-		DialOptions: append(late.dialOptions(), grpc.WithStatsHandler(sendingObserver{})),
+		DialOptions: append(late.dialOptions(), grpc.WithChainUnaryInterceptor(noteMember)),
 		Logger:      zap.NewNop(),
 	})
 	if !unlink() {

@@ -37,7 +37,7 @@ func TestWriteError_IsUncertainUnlessItIsKnown(t *testing.T) {
 		{status.Error(codes.Unavailable, "error reading from server: EOF"), backend.ErrUncertain, true},
 		{errors.New("anything else"), backend.ErrUncertain, true},
 	} {
-		err := writeError(context.Background(), "put", "a", &sending{}, c.err)
+		err := writeError(context.Background(), "put", "a", nil, c.err)
 		require.ErrorIs(t, err, c.want, "%v", c.err)
 		require.Equal(t, c.uncertain, backend.Uncertain(err), "%v", c.err)
 	}
@@ -104,7 +104,7 @@ func TestErrors_OfADeadlineAreThatOfTheContext(t *testing.T) {
 	}
 	over := status.Error(codes.DeadlineExceeded, "context deadline exceeded")
 	require.EqualError(t, readError(late(), "reading", over), "the time is over")
-	err := writeError(late(), "put", "a", &sending{}, over)
+	err := writeError(late(), "put", "a", nil, over)
 	var uncertain *backend.UncertainError
 	require.ErrorAs(t, err, &uncertain)
 	require.Equal(t, "put a", uncertain.Verb+" "+uncertain.Key)

@@ -2,74 +2,50 @@ package etcd
 
 import (
 	"context"
-	"sync/atomic"
+	"slices"
 
-	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 )
 
-// sending records whether a request has left this process. An etcd client waits for a
-// connection until the call's context ends, so the error alone does not distinguish a
-// request that was never sent, which can be made again, from one that was not answered,
-// whose outcome is unknown.
-type sending struct{ observed, sent atomic.Bool }
+// sending is the context of a request, and records whether that has left this process. An etcd
+// client waits for a connection until the call's context ends, so the error alone does not
+// distinguish a request that was never sent, which can be made again, from one that was not
+// answered, whose outcome is unknown.
+type sending struct {
+	context.Context
+	// to is the member that the request was sent to, without an address if there is none.
+	to peer.Peer
+}
 
 type sendingKey struct{}
 
-// observed is the context of a request that is observed.
-type observed struct {
-	context.Context
-	sending
-}
-
-// Value returns what is recorded, for sendingKey.
-func (o *observed) Value(key any) any {
+// Value returns s, for sendingKey.
+func (s *sending) Value(key any) any {
 	if key == (sendingKey{}) {
-		return &o.sending
+		return s
 	}
-	return o.Context.Value(key)
+	return s.Context.Value(key)
 }
 
 // observeSending returns a context for one request, and what is recorded about it: nothing
-// with Config.Client, which has no observer.
+// with Config.Client, which has no interceptor.
 func (b *Backend) observeSending(ctx context.Context) (context.Context, *sending) {
 	if !b.owned {
 		return ctx, nil
 	}
-	o := &observed{Context: ctx}
-	return o, &o.sending
+	s := &sending{Context: ctx}
+	return s, s
 }
 
 // never reports whether it is certain that the request was not sent.
-func (s *sending) never() bool { return s != nil && s.observed.Load() && !s.sent.Load() }
+func (s *sending) never() bool { return s != nil && s.to.Addr == nil }
 
-// sendingObserver is the stats.Handler of the backend's own clients.
-type sendingObserver struct{}
-
-var _ stats.Handler = sendingObserver{}
-
-// TagRPC is called before a connection is chosen.
-func (sendingObserver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
-	if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
-		s.observed.Store(true)
+// noteMember is the interceptor of the backend's own clients. gRPC sets the member at the end of each attempt for which
+// it has opened a stream, without which nothing is sent.
+func noteMember(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if s, is := ctx.Value(sendingKey{}).(*sending); is {
+		opts = append(slices.Clip(opts), grpc.Peer(&s.to)) // a copy, as they may be another attempt's, too
 	}
-	return ctx
+	return invoke(ctx, method, req, reply, on, opts...)
 }
-
-// HandleRPC records that the headers of a request were sent, or that those of its answer have come, which may be long.
-func (sendingObserver) HandleRPC(ctx context.Context, what stats.RPCStats) {
-	switch what.(type) {
-	case *stats.OutHeader:
-		if s, ok := ctx.Value(sendingKey{}).(*sending); ok {
-			s.sent.Store(true)
-		}
-	case *stats.InHeader:
-		if r, ok := ctx.Value(requestKey{}).(*request); ok {
-			r.avoidance.end(r, true)
-		}
-	}
-}
-
-// TagConn and HandleConn: connections are not observed.
-func (sendingObserver) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
-
-func (sendingObserver) HandleConn(context.Context, stats.ConnStats) {}
