@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd/internal/avoid"
 	"github.com/watchmill/watchmill/store/codec"
 	"github.com/watchmill/watchmill/usercode"
 )
@@ -168,13 +169,13 @@ func (c Config) withDefaults() Config {
 
 // dial returns a client of the endpoints. It waits for no connection unless it logs in, which
 // ctx bounds. The client avoids members that are late.
-func (c *Config) dial(ctx context.Context, late *avoidance) (*clientv3.Client, error) {
+func (c *Config) dial(ctx context.Context, late *avoid.Avoidance) (*clientv3.Client, error) {
 	life, end := context.WithCancelCause(context.Background())
 	unlink := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	client, err := clientv3.New(clientv3.Config{
 		Context: life, Endpoints: c.Endpoints, TLS: c.TLS, Username: c.Username, Password: c.Password,
 		DialTimeout: dialTimeout, DialKeepAliveTime: keepAliveEvery, DialKeepAliveTimeout: keepAliveTimeout,
-		DialOptions: append(late.dialOptions(), grpc.WithChainUnaryInterceptor(noteMember)),
+		DialOptions: append(late.DialOptions(), grpc.WithChainUnaryInterceptor(noteMember)),
 		Logger:      zap.NewNop(),
 	})
 	if !unlink() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
+	"github.com/watchmill/watchmill/store/backend/etcd/internal/avoid"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -185,4 +186,33 @@ func reliable(version string) bool {
 		return v.Patch >= 13
 	}
 	return v.Major > 3 || v.Major == 3 && v.Minor > 5
+}
+
+// silence is how long a member may be silent, unless RequestTimeout is short.
+const silence = time.Second
+
+// patience is how long a member may answer nothing.
+func (c *Config) patience() time.Duration { return min(silence, c.RequestTimeout/10) }
+
+// newAvoidance returns what the client of b avoids members by, nil if there are too few of them for that.
+func (b *Backend) newAvoidance() *avoid.Avoidance {
+	members := len(b.config.Endpoints)
+	if members < 3 {
+		return nil
+	}
+	return avoid.New(members, b.config.patience(), b.awaitAnswer)
+}
+
+// awaitAnswer asks the member at an address for the revision until it answers, or b is closed.
+func (b *Backend) awaitAnswer(address string) {
+	only := avoid.Only(b.life, address)
+	for over := false; !over; {
+		ctx, call, err := b.begin(only)
+		if err != nil {
+			return
+		}
+		_, err = b.client.Get(ctx, b.keys.floor)
+		over = ctx.Err() == nil && avoid.Answered(codeOf(err))
+		call.end()
+	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchmill/watchmill/store/backend/etcd/internal/avoid"
 )
 
 // A member that is down holds up a program that starts for a second alone, once another one has answered.
@@ -33,4 +36,51 @@ func TestAskEach_WaitsLittleBesideAMemberThatAnswers(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(begun), "it is all that there is")
 		require.ErrorIs(t, all[0].member.Err, errNoAnswer)
 	})
+}
+
+// slowKV answers the last of its reads. The others end with their calls.
+type slowKV struct {
+	clientv3.KV
+	reads int
+	left  int
+	asked context.Context
+}
+
+func (kv *slowKV) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	kv.reads++
+	kv.asked = ctx
+	if kv.left--; kv.left > 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &clientv3.GetResponse{}, nil
+}
+
+// A question that ends with its call was not answered, and is asked again, until the backend is closed.
+func TestAwaitAnswer_AsksUntilThereIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, kv := callable(), &slowKV{left: 3}
+		b.client = &clientv3.Client{KV: kv}
+		begun := time.Now()
+		b.awaitAnswer("b")
+		require.Equal(t, 3, kv.reads)
+		require.Equal(t, "b", avoid.Member(kv.asked))
+		require.Equal(t, 2*b.config.RequestTimeout, time.Since(begun))
+
+		kv.left = 1 << 30
+		time.AfterFunc(time.Hour, func() { _ = b.Close() })
+		b.awaitAnswer("b")
+		require.Equal(t, 2*b.config.RequestTimeout+time.Hour, time.Since(begun))
+	})
+}
+
+// With fewer than three members none is avoided, and etcd's client is as it is without this.
+func TestAvoidance_NeedsThreeMembers(t *testing.T) {
+	b := &Backend{config: Config{Endpoints: []string{"a", "b"}, RequestTimeout: 5 * time.Second}}
+	require.Nil(t, b.newAvoidance())
+	require.Empty(t, b.newAvoidance().DialOptions())
+	b.config.Endpoints = append(b.config.Endpoints, "c")
+	require.Equal(t, 500*time.Millisecond, b.config.patience())
+	b.config.RequestTimeout = time.Hour
+	require.Equal(t, silence, b.config.patience())
 }

@@ -1,4 +1,4 @@
-package etcd
+package avoid
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 )
 
-// dialOptions make a client avoid late members. Without an avoidance there are none.
-func (a *avoidance) dialOptions() []grpc.DialOption {
+// DialOptions make a client avoid late members. Without an avoidance there are none.
+func (a *Avoidance) DialOptions() []grpc.DialOption {
 	if a == nil {
 		return nil
 	}
@@ -29,7 +30,7 @@ func (a *avoidance) dialOptions() []grpc.DialOption {
 }
 
 // unary makes an attempt of a request. etcd's client makes another one if it was cancelled and the call was not.
-func (a *avoidance) unary(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (a *Avoidance) unary(ctx context.Context, method string, req, reply any, on *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if strings.HasPrefix(method, "/etcdserverpb.Maintenance/") { // a question to one member, and about that alone
 		return invoke(ctx, method, req, reply, on, opts...)
 	}
@@ -40,15 +41,16 @@ func (a *avoidance) unary(ctx context.Context, method string, req, reply any, on
 		defer r.again()
 	}
 	err := invoke(r, method, req, reply, on, opts...)
-	a.end(r, answered(err))
-	if r.only != "" && !answered(err) {
+	answered := Answered(status.Code(err))
+	a.end(r, answered)
+	if r.only != "" && !answered {
 		a.rest(ctx)
 	}
 	return err
 }
 
 // rest waits before a member is asked again that has refused at once, as what stands before it may, if it is gone.
-func (a *avoidance) rest(ctx context.Context) {
+func (a *Avoidance) rest(ctx context.Context) {
 	select {
 	case <-time.After(a.patience):
 	case <-ctx.Done():
@@ -56,13 +58,12 @@ func (a *avoidance) rest(ctx context.Context) {
 }
 
 // stream opens a stream at a member that is not late.
-func (a *avoidance) stream(ctx context.Context, desc *grpc.StreamDesc, on *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (a *Avoidance) stream(ctx context.Context, desc *grpc.StreamDesc, on *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	return open(a.newRequest(ctx), desc, on, method, opts...)
 }
 
-func (a *avoidance) newRequest(ctx context.Context) *request {
-	only, _ := ctx.Value(onlyKey{}).(string)
-	return &request{Context: ctx, avoidance: a, only: only}
+func (a *Avoidance) newRequest(ctx context.Context) *request {
+	return &request{Context: ctx, avoidance: a, only: Member(ctx)}
 }
 
 // balancerName is the name of takingTurns in gRPC.

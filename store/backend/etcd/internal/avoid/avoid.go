@@ -1,4 +1,4 @@
-package etcd
+package avoid
 
 import (
 	"context"
@@ -8,19 +8,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// avoidance keeps requests away from members that are connected and do not answer, such as one that is cut off from
-// the others, or whose disk has stalled.
-//
-//	request ──▶ picker ──▶ a member that is not late
-//	                          │ answers no request for a while
-//	                          ▼
-//	              it is asked for the revision ──▶ no answer for as long again: late
-//	                          └── answer, sooner or later: not late
-//
-// Reads that wait for a member when it becomes late are made again at another one. Writes are not, as their outcome
-// is unknown. A member that works on a long answer is not late, since it answers the short question meanwhile. If half
-// of the members are late, the cluster is, and none is avoided.
-type avoidance struct {
+// Avoidance is what a client knows about the members. It is of one client, and safe for concurrent use. Make it with
+// [New].
+type Avoidance struct {
 	patience time.Duration
 	// total is how many members there are.
 	total int
@@ -45,7 +35,7 @@ type target struct {
 // request is the context of a request, by which the picker knows it.
 type request struct {
 	context.Context
-	avoidance *avoidance
+	avoidance *Avoidance
 	// only is the address of the member to ask, even if it is late; "" for any that is not.
 	only string
 	// counts: the member is to answer in time.
@@ -68,7 +58,7 @@ func (r *request) Value(key any) any {
 
 // choose chooses a member for a request, from the one whose turn it is on. It returns false if the request is for one that
 // is not connected.
-func (a *avoidance) choose(r *request, connected []connection, turn int) (i int, found bool) {
+func (a *Avoidance) choose(r *request, connected []connection, turn int) (i int, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for n := range connected {
@@ -87,7 +77,7 @@ func (a *avoidance) choose(r *request, connected []connection, turn int) (i int,
 }
 
 // fits reports whether a request can go to a member. The caller holds the lock.
-func (a *avoidance) fits(r *request, address string) bool {
+func (a *Avoidance) fits(r *request, address string) bool {
 	if r.only != "" {
 		return address == r.only
 	}
@@ -96,7 +86,7 @@ func (a *avoidance) fits(r *request, address string) bool {
 }
 
 // fewAreLate reports whether less than half of the members are late. The caller holds the lock.
-func (a *avoidance) fewAreLate() bool {
+func (a *Avoidance) fewAreLate() bool {
 	late := 0
 	for _, t := range a.targets {
 		if t.late {
@@ -107,7 +97,7 @@ func (a *avoidance) fewAreLate() bool {
 }
 
 // send notes that a request goes to a member. The caller holds the lock.
-func (a *avoidance) send(r *request, address string) {
+func (a *Avoidance) send(r *request, address string) {
 	if r.at != nil { // gRPC has not sent it there
 		delete(r.at.waiting, r)
 	}
@@ -126,7 +116,7 @@ func (a *avoidance) send(r *request, address string) {
 }
 
 // end notes that a request was answered, or has ended without an answer.
-func (a *avoidance) end(r *request, answered bool) {
+func (a *Avoidance) end(r *request, answered bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := r.at
@@ -141,7 +131,7 @@ func (a *avoidance) end(r *request, answered bool) {
 }
 
 // heard notes that a member has answered. The caller holds the lock.
-func (a *avoidance) heard(t *target) {
+func (a *Avoidance) heard(t *target) {
 	if t.silent = len(t.waiting) > 0; t.silent {
 		t.timer.Reset(a.patience)
 	} else {
@@ -150,7 +140,7 @@ func (a *avoidance) heard(t *target) {
 }
 
 // doubt asks a member that has been silent for too long. It is called by the timer.
-func (a *avoidance) doubt(t *target, address string) {
+func (a *Avoidance) doubt(t *target, address string) {
 	a.mu.Lock()
 	asks := t.silent && !t.asked
 	t.asked = t.asked || asks
@@ -169,7 +159,7 @@ func (a *avoidance) doubt(t *target, address string) {
 }
 
 // miss makes a member late that has not answered in time.
-func (a *avoidance) miss(t *target) {
+func (a *Avoidance) miss(t *target) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if t.asked {
@@ -179,7 +169,7 @@ func (a *avoidance) miss(t *target) {
 }
 
 // endReads ends the reads that wait for members that are avoided. The caller holds the lock.
-func (a *avoidance) endReads() {
+func (a *Avoidance) endReads() {
 	if !a.fewAreLate() {
 		return
 	}
@@ -192,43 +182,32 @@ func (a *avoidance) endReads() {
 	}
 }
 
-// answered reports whether the error of a request is the answer of a member that is in touch with the others.
-func answered(err error) bool {
-	switch codeOf(err) {
+// Answered reports whether the code that a request has ended with is from a member that is in touch with the others.
+func Answered(code codes.Code) bool {
+	switch code {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		return false
 	}
 	return true
 }
 
-// silence is how long a member may be silent, unless RequestTimeout is short.
-const silence = time.Second
-
-// newAvoidance returns the avoidance for the client of b, nil if there are too few members for any.
-func (b *Backend) newAvoidance() *avoidance {
-	members := len(b.config.Endpoints)
-	if members < 3 {
-		return nil
-	}
-	return &avoidance{
-		patience: min(silence, b.config.RequestTimeout/10), total: members,
-		ask: b.awaitAnswer, targets: map[string]*target{},
-	}
+// New returns the avoidance for a client of a number of members. One that has answered nothing for as long as patience is
+// asked: ask asks the member at an address, by a request with a context by [Only], and returns when that is [Answered], or
+// the client is to be closed. It is called in a goroutine of its own, for several members at a time.
+func New(members int, patience time.Duration, ask func(address string)) *Avoidance {
+	return &Avoidance{patience: patience, total: members, ask: ask, targets: map[string]*target{}}
 }
 
 // onlyKey is the key of the address of the one member that a request is for.
 type onlyKey struct{}
 
-// awaitAnswer asks the member at an address for the revision until it answers, or b is closed.
-func (b *Backend) awaitAnswer(address string) {
-	only := context.WithValue(b.life, onlyKey{}, address)
-	for over := false; !over; {
-		ctx, call, err := b.begin(only)
-		if err != nil {
-			return
-		}
-		_, err = b.client.Get(ctx, b.keys.floor)
-		over = ctx.Err() == nil && answered(err)
-		call.end()
-	}
+// Only returns a context for requests to the member at an address alone, which wait until it is connected.
+func Only(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, onlyKey{}, address)
+}
+
+// Member returns the address that [Only] was given for ctx; "" means that there is none.
+func Member(ctx context.Context) (address string) {
+	address, _ = ctx.Value(onlyKey{}).(string)
+	return address
 }

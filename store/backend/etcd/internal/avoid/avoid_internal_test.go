@@ -1,4 +1,4 @@
-package etcd
+package avoid
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
@@ -16,12 +16,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // avoidanceTest is an avoidance over members that answer at once, or never.
 //
 //	call ──▶ interceptor ──▶ attempt ──▶ picker ──▶ member
 type avoidanceTest struct {
 	testing.TB
-	*avoidance
+	*Avoidance
 	picker picker
 	// silent are the members that do not answer.
 	silent map[string]bool
@@ -33,11 +35,11 @@ const patienceOfTest = time.Second
 
 func newAvoidanceTest(t testing.TB, members ...string) *avoidanceTest {
 	x := &avoidanceTest{TB: t, silent: map[string]bool{}, heal: map[string]chan struct{}{}}
-	x.avoidance = &avoidance{patience: patienceOfTest, total: len(members), targets: map[string]*target{}, ask: func(address string) {
+	x.Avoidance = New(len(members), patienceOfTest, func(address string) {
 		if x.silent[address] {
 			<-x.heal[address]
 		}
-	}}
+	})
 	for _, m := range members {
 		x.picker.connected = append(x.picker.connected, connection{m, memberPicker(m)})
 		x.heal[m] = make(chan struct{})
@@ -310,7 +312,7 @@ func TestAvoidance_AsksALateMember(t *testing.T) {
 		x := newAvoidanceTest(t, "a", "b", "c")
 		x.mute("b")
 		clear(x.silent)
-		only := context.WithValue(t.Context(), onlyKey{}, "b")
+		only := Only(t.Context(), "b")
 		for range 3 {
 			m, err := x.call(only, pb.KV_Range_FullMethodName)
 			require.NoError(t, err)
@@ -334,7 +336,7 @@ func TestAvoidance_AsksAMemberThatRefusesOnceInAWhile(t *testing.T) {
 		x := newAvoidanceTest(t, "a", "b", "c")
 		refused := status.Error(codes.Unavailable, "upstream")
 		refuse := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return refused }
-		only, cancel := context.WithCancel(context.WithValue(t.Context(), onlyKey{}, "b"))
+		only, cancel := context.WithCancel(Only(t.Context(), "b"))
 		for ctx, rests := range map[context.Context]time.Duration{only: patienceOfTest, t.Context(): 0} {
 			begun := time.Now()
 			require.Equal(t, refused, x.unary(ctx, pb.KV_Range_FullMethodName, nil, nil, nil, refuse))
@@ -347,58 +349,11 @@ func TestAvoidance_AsksAMemberThatRefusesOnceInAWhile(t *testing.T) {
 	})
 }
 
-// slowKV answers the last of its reads. The others end with their calls.
-type slowKV struct {
-	clientv3.KV
-	reads int
-	left  int
-	only  any
-}
-
-func (kv *slowKV) Get(ctx context.Context, _ string, _ ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	kv.reads++
-	kv.only = ctx.Value(onlyKey{})
-	if kv.left--; kv.left > 0 {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return &clientv3.GetResponse{}, nil
-}
-
-// A question that ends with its call was not answered, and is asked again, until the backend is closed.
-func TestAwaitAnswer_AsksUntilThereIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b, kv := callable(), &slowKV{left: 3}
-		b.client = &clientv3.Client{KV: kv}
-		begun := time.Now()
-		b.awaitAnswer("b")
-		require.Equal(t, 3, kv.reads)
-		require.Equal(t, "b", kv.only)
-		require.Equal(t, 2*b.config.RequestTimeout, time.Since(begun))
-
-		kv.left = 1 << 30
-		time.AfterFunc(time.Hour, func() { _ = b.Close() })
-		b.awaitAnswer("b")
-		require.Equal(t, 2*b.config.RequestTimeout+time.Hour, time.Since(begun))
-	})
-}
-
 // An error is an answer, unless a member that is cut off from the others could give it.
 func TestAnswered(t *testing.T) {
-	require.True(t, answered(nil))
-	require.True(t, answered(status.Error(codes.PermissionDenied, "")))
+	require.True(t, Answered(codes.OK))
+	require.True(t, Answered(codes.PermissionDenied))
 	for _, c := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
-		require.False(t, answered(status.Error(c, "")))
+		require.False(t, Answered(c))
 	}
-}
-
-// With fewer than three members none is avoided, and etcd's client is as it is without this.
-func TestAvoidance_NeedsThreeMembers(t *testing.T) {
-	b := &Backend{config: Config{Endpoints: []string{"a", "b"}, RequestTimeout: 5 * time.Second}}
-	require.Nil(t, b.newAvoidance())
-	require.Empty(t, b.newAvoidance().dialOptions())
-	b.config.Endpoints = append(b.config.Endpoints, "c")
-	require.Equal(t, 500*time.Millisecond, b.newAvoidance().patience)
-	b.config.RequestTimeout = time.Hour
-	require.Equal(t, silence, b.newAvoidance().patience)
 }
