@@ -2,15 +2,14 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-semver/semver"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -64,37 +63,36 @@ type answer struct {
 	cluster uint64
 }
 
-// askAll requests the status of all endpoints, each for a third of the call's time at most. So one that does not
-// answer leaves time for the reason, and for what the caller does next.
+// askAll requests the status of all endpoints, for a third of the call's time at most. So one that does not answer
+// leaves time for what the caller does next.
 func (b *Backend) askAll(ctx context.Context) []answer {
 	limit := b.config.RequestTimeout
 	if end, bounded := ctx.Deadline(); bounded {
 		limit = time.Until(end)
 	}
-	limit = min(dialTimeout, limit/3)
-	return askEach(ctx, b.client.Endpoints(), func(asking context.Context, endpoint string) answer {
-		asking, cancel := context.WithTimeoutCause(asking, limit, errNoAnswer)
-		defer cancel()
-		a := b.ask(asking, endpoint)
-		if a.member.Err != nil {
-			a.member.Err = errors.Join(a.member.Err, b.unreachable(ctx, endpoint, min(limit, silence)))
-		}
-		return a
-	})
+	ctx, cancel := context.WithTimeoutCause(ctx, min(dialTimeout, limit/3), errNoAnswer)
+	defer cancel()
+	return askEach(ctx, b.client.Endpoints(), b.ask)
 }
 
-// askEach asks all endpoints at once. Once one of them has answered, the others have a second more: a program that
-// opens many backends, one after the other, would else take very long to start while a member is down.
+// askEach asks all endpoints at once, and again while none of them has answered. Once one has, those that cannot be
+// reached are left alone, and the others have a second more: a program that opens many backends, one after the other,
+// would else take very long to start while a member is down.
 func askEach(ctx context.Context, endpoints []string, ask func(ctx context.Context, endpoint string) answer) []answer {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	all := make([]answer, len(endpoints))
 	var first sync.Once
+	answered := make(chan struct{})
 	var asking sync.WaitGroup
 	for i, endpoint := range endpoints {
 		asking.Go(func() {
-			if all[i] = ask(ctx, endpoint); all[i].member.Err == nil {
-				first.Do(func() { time.AfterFunc(silence, func() { stop(errNoAnswer) }) })
+			all[i] = askAgain(ctx, answered, func() answer { return ask(ctx, endpoint) })
+			if all[i].member.Err == nil {
+				first.Do(func() {
+					close(answered)
+					time.AfterFunc(silence, func() { stop(errNoAnswer) })
+				})
 			}
 		})
 	}
@@ -102,10 +100,31 @@ func askEach(ctx context.Context, endpoints []string, ask func(ctx context.Conte
 	return all
 }
 
+// askAgain asks an endpoint, and again while it cannot be reached and none has answered. If the time is over, it returns
+// the reason that it had before.
+func askAgain(ctx context.Context, answered <-chan struct{}, ask func() answer) answer {
+	a := ask()
+	for backend.Retryable(a.member.Err) {
+		select {
+		case <-answered:
+			return a
+		case <-ctx.Done():
+			return a
+		case <-time.After(hurry):
+		}
+		again := ask()
+		if again.member.Err != nil && ctx.Err() != nil {
+			return a
+		}
+		a = again
+	}
+	return a
+}
+
 // ask requests the status of one endpoint.
 func (b *Backend) ask(ctx context.Context, endpoint string) answer {
 	m := Member{Endpoint: endpoint}
-	s, err := b.client.Status(ctx, endpoint)
+	s, err := b.status(ctx, endpoint)
 	if err != nil {
 		m.Err = readError(ctx, "asking "+endpoint, err)
 		return answer{member: m}
@@ -115,23 +134,20 @@ func (b *Backend) ask(ctx context.Context, endpoint string) answer {
 	return answer{m, s.Header.GetClusterId()}
 }
 
-// unreachable returns why there is no connection to an endpoint, which the client's own
-// errors do not say; nil if there is one, or the reason is unknown. It looks until limit.
-func (b *Backend) unreachable(ctx context.Context, endpoint string, limit time.Duration) error {
-	if !b.owned || strings.Contains(endpoint, "://") {
-		return nil
+// status requests the status of one endpoint over a connection of its own. With a client that was made here, it fails
+// at once, with the reason, if there can be no connection. Others wait for one, and do not say why there is none.
+func (b *Backend) status(ctx context.Context, endpoint string) (*pb.StatusResponse, error) {
+	if !b.owned {
+		s, err := b.client.Status(ctx, endpoint)
+		return (*pb.StatusResponse)(s), err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	dial := (&net.Dialer{}).DialContext
-	if b.config.TLS != nil {
-		dial = (&tls.Dialer{Config: b.config.TLS}).DialContext
+	connection, err := b.client.Dial(endpoint)
+	if err != nil {
+		return nil, err
 	}
-	connection, err := dial(ctx, "tcp", endpoint)
-	if err == nil {
-		err = connection.Close()
-	}
-	return err
+	defer func() { _ = connection.Close() }()
+	s, err := pb.NewMaintenanceClient(connection).Status(ctx, &pb.StatusRequest{})
+	return s, clientv3.ContextError(ctx, err)
 }
 
 // quotaWarning is the part of its quota from which a member is reported.
@@ -168,6 +184,9 @@ func (b *Backend) checkMembers(ctx context.Context) error {
 			b.report(err)
 		}
 		return nil
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx, "asking the members")
 	}
 	return errors.Join(unreachable...)
 }

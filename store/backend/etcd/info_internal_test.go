@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/etcd/internal/avoid"
 )
 
@@ -35,6 +37,51 @@ func TestAskEach_WaitsLittleBesideAMemberThatAnswers(t *testing.T) {
 		all = askEach(t.Context(), []string{"down"}, ask)
 		require.Equal(t, time.Minute, time.Since(begun), "it is all that there is")
 		require.ErrorIs(t, all[0].member.Err, errNoAnswer)
+	})
+}
+
+// A member that refuses holds nothing up beside one that answers. If it is all that there is, it may be about to start.
+func TestAskEach_WaitsForAMemberThatRefusesIfNoneAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := fmt.Errorf("%w: connection refused", backend.ErrUnavailable)
+		var begun time.Time
+		ask := func(_ context.Context, endpoint string) answer {
+			time.Sleep(10 * time.Millisecond)
+			if endpoint == "up" || endpoint == "starting" && time.Since(begun) > time.Second {
+				return answer{member: Member{Endpoint: endpoint, Version: "3.6.0"}}
+			}
+			return answer{member: Member{Endpoint: endpoint, Err: refused}}
+		}
+		begun = time.Now()
+		all := askEach(t.Context(), []string{"down", "up"}, ask)
+		require.Equal(t, 10*time.Millisecond, time.Since(begun))
+		require.Equal(t, refused, all[0].member.Err)
+		require.NoError(t, all[1].member.Err)
+
+		begun = time.Now()
+		all = askEach(t.Context(), []string{"down", "starting"}, ask)
+		require.Less(t, time.Since(begun), time.Second+2*hurry)
+		require.Equal(t, refused, all[0].member.Err)
+		require.NoError(t, all[1].member.Err)
+	})
+}
+
+// The reason why a member cannot be reached is told even if the time ends while it is asked again.
+func TestAskEach_TellsTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := fmt.Errorf("%w: connection refused", backend.ErrUnavailable)
+		asked := 0
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errNoAnswer)
+		defer cancel()
+		all := askEach(ctx, []string{"down"}, func(ctx context.Context, _ string) answer {
+			if asked++; asked == 1 {
+				return answer{member: Member{Err: refused}}
+			}
+			<-ctx.Done()
+			return answer{member: Member{Err: interrupted(ctx, "asking")}}
+		})
+		require.Equal(t, 2, asked)
+		require.Equal(t, refused, all[0].member.Err)
 	})
 }
 

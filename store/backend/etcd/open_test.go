@@ -66,14 +66,15 @@ func TestNew_EndsWithItsContext(t *testing.T) {
 	f.proxy.BlackHole()
 	gone := errors.New("the user has gone")
 	for user, password := range map[string]string{"": "", "alice": "a"} {
-		ctx, cancel := context.WithCancelCause(f.ctx)
-		timer := time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
-		_, err := etcd.New(ctx, etcd.Config{
-			Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), Endpoints: []string{f.proxy.Endpoint},
-			Username: user, Password: password,
-		})
-		require.ErrorIs(t, err, gone)
-		timer.Stop()
+		for _, endpoint := range []string{f.proxy.Endpoint, "127.0.0.1:1"} { // one does not answer, the other refuses
+			ctx, cancel := context.WithCancelCause(f.ctx)
+			timer := time.AfterFunc(50*time.Millisecond, func() { cancel(gone) })
+			_, err := etcd.New(ctx, etcd.Config{
+				Prefix: f.cfg.Prefix, Schema: backendtest.Schema(), Endpoints: []string{endpoint}, Username: user, Password: password,
+			})
+			require.ErrorIs(t, err, gone)
+			timer.Stop()
+		}
 	}
 }
 
