@@ -238,7 +238,7 @@ type Informer struct {
 	Handlers int `yaml:"handlers,omitempty"`
 	// Prefix selects the keys under a path. It is a template, see [Watcher].
 	Prefix string `yaml:"prefix,omitempty"`
-	// Policy is what happens to a handler that falls behind. Default conflate.
+	// Policy is what happens to a handler that falls behind. Default merge.
 	Policy HandlerPolicy `yaml:"policy,omitempty"`
 	// Buffer is how many notifications may wait for a handler; zero means the
 	// informer's default.
@@ -252,7 +252,7 @@ type HandlerPolicy string
 
 // The policies; see package informer.
 const (
-	MergeChanges HandlerPolicy = "conflate"
+	MergeChanges HandlerPolicy = "merge"
 	Resnapshot   HandlerPolicy = "resnapshot"
 	Block        HandlerPolicy = "block"
 )
