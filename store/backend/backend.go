@@ -59,10 +59,10 @@ type Backend interface {
 	//
 	// Errors: [store.ErrExists] without a prev, otherwise [store.ErrNotFound]
 	// or [store.ErrConflict], as a [*ConflictError] if storage knows the present
-	// object; [store.ErrInvalidKey]; [usercode.ErrConfig]; a panic in the schema's
-	// functions as an [usercode.ErrPanic]. With [ErrUncertain] the outcome is unknown:
-	// the write may have been done, or may be done later. After any other error the
-	// write has not been done and will not be.
+	// object; [store.ErrInvalidKey]; [usercode.ErrConfig]; [store.ErrUnsupported] for a TTL,
+	// if storage has none; a panic in the schema's functions as an [usercode.ErrPanic]. With
+	// [ErrUncertain] the outcome is unknown: the write may have been done, or may be done
+	// later. After any other error the write has not been done and will not be.
 	Put(ctx context.Context, draft, prev *store.Object, opts PutOptions) (*store.Object, error)
 
 	// Remove deletes the object under prev's key if it is still prev. It returns the last
@@ -168,7 +168,8 @@ type PutOptions struct {
 	// TTL is the least time before storage deletes the object; zero means that it never
 	// expires. Storage in memory or a file deletes it in time; etcd has whole seconds,
 	// at least two, and may start again when its leader changes. A later Put without
-	// TTL makes the object permanent, unless it keeps the expiry.
+	// TTL makes the object permanent, unless it keeps the expiry. Storage that has no TTLs
+	// fails with [store.ErrUnsupported].
 	TTL time.Duration
 	// KeepExpiry: the object keeps the expiry of the one that it replaces. TTL must be
 	// zero then. It has no effect for a nil prev.

@@ -88,7 +88,7 @@ var restartChecks = []check{
 		require.GreaterOrEqual(x, x.revision(), gone.Revision, "the newest revision outlives all that had one")
 	}},
 	{"Restart_DeletesWhatExpiresMeanwhile", func(x *fixture) {
-		if !x.restarts() {
+		if !x.restarts() || !x.hasTTLs() {
 			return
 		}
 		kept := x.create("kept", "x")
@@ -99,7 +99,7 @@ var restartChecks = []check{
 		x.holds(kept)
 	}},
 	{"Restart_DeletesWhatExpiresAfterIt", func(x *fixture) {
-		if !x.restarts() {
+		if !x.restarts() || !x.hasTTLs() {
 			return
 		}
 		kept := x.create("kept", "x")

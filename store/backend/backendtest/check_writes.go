@@ -28,6 +28,9 @@ var writeChecks = []check{
 		x.holds(o)
 	}},
 	{"Create_WithTTLIsDeletedInTime", func(x *fixture) {
+		if !x.hasTTLs() {
+			return
+		}
 		f := x.follow("", x.revision())
 		soon := x.shortTTL()
 		later := 2 * (soon + x.TTLSlack)
@@ -129,6 +132,9 @@ var writeChecks = []check{
 		x.fails(overGone, store.ErrNotFound, "update of what was removed")
 	}},
 	{"Put_SetsTheTimeToLiveAnew", func(x *fixture) {
+		if !x.hasTTLs() {
+			return
+		}
 		longer := x.putFor(x.shortTTL(), "longer", "x", nil)
 		permanent := x.putFor(x.shortTTL(), "permanent", "x", nil)
 		shorter := x.create("shorter", "x")
@@ -141,6 +147,9 @@ var writeChecks = []check{
 		x.holds(longer, permanent)
 	}},
 	{"Put_KeepsTheExpiryIfAsked", func(x *fixture) {
+		if !x.hasTTLs() {
+			return
+		}
 		kept, bare := x.putFor(x.shortTTL(), "kept", "x", nil), x.putFor(time.Hour, "bare", "x", nil)
 		permanent := x.create("permanent", "x")
 		keep := func(key string, prev *object) *object {
@@ -291,6 +300,20 @@ func (x *fixture) conflictShows(err error, current *object) {
 // shortTTL returns a time to live that a check waits for. It leaves time for a few more
 // calls before it is over: storage with real time, which has a TTLSlack, may be slow, and so may the machine.
 func (x *fixture) shortTTL() time.Duration { return time.Second + 2*x.TTLSlack }
+
+// hasTTLs reports whether objects can have a TTL. Storage without them refuses one, and has then
+// written nothing.
+func (x *fixture) hasTTLs() bool {
+	x.Helper()
+	o, err := x.tryPut(draft("expires", ""), nil, backend.PutOptions{TTL: time.Hour})
+	if errors.Is(err, store.ErrUnsupported) {
+		x.holds()
+		return x.inapplicable("the storage has no TTLs: Put fails with store.ErrUnsupported")
+	}
+	require.NoError(x, err, "Put with a TTL")
+	x.remove(o)
+	return true
+}
 
 // deletedNext checks that f's next event is the deletion of o, which has expired.
 func (x *fixture) deletedNext(f *follower, o *object) {

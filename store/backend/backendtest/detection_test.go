@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/clock"
+	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/backendtest"
 	"github.com/watchmill/watchmill/store/backend/memory"
@@ -139,10 +140,10 @@ func (s *skipper) Skip(args ...any) {
 	runtime.Goexit()
 }
 
-// Storage in memory, without transactions and without other processes: the checks of
-// those do not count as passed. All others apply.
-func TestChecks_SayThatTheyDoNotApply(t *testing.T) {
-	var inapplicable []string
+// inapplicable returns the names of the checks that say that they do not apply to storage in memory that was
+// wrapped, and fails t if a check fails.
+func inapplicable(t *testing.T, wrap func(correct) backend.Backend) (names []string) {
+	t.Helper()
 	for _, check := range backendtest.Checks() {
 		synctest.Test(t, func(t *testing.T) {
 			virtual := clock.NewVirtual(began)
@@ -153,22 +154,45 @@ func TestChecks_SayThatTheyDoNotApply(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				check.Run(s, backendtest.Harness{Backend: h, Pass: virtual.Advance})
+				check.Run(s, backendtest.Harness{Backend: wrap(h), Pass: virtual.Advance})
 			}()
 			<-done
 			require.False(t, s.failed, "%s: %s", check.Name, s.log)
 			if len(s.why) > 0 {
 				require.Contains(t, s.why[0], "does not apply: ")
-				inapplicable = append(inapplicable, check.Name)
+				names = append(names, check.Name)
 			}
 		})
 	}
+	return names
+}
+
+// Storage in memory, without transactions and without other processes: the checks of
+// those do not count as passed. All others apply.
+func TestChecks_SayThatTheyDoNotApply(t *testing.T) {
 	require.Equal(t, []string{
 		"Restart_KeepsStateAndRevision", "Restart_ResumesFromEveryRevision", "Restart_ListsEveryRevision",
 		"Restart_KeepsWhatWasCompacted", "Restart_DeletesWhatExpiresMeanwhile", "Restart_DeletesWhatExpiresAfterIt",
 		"Contract_OneRevisionIsNeverSplit", "Contract_ForeignWritesAreWrites", "Contract_SharedStorageIsOne",
 		"Contract_ListsAndWatchesAreOfTheStorage", "Contract_ProgressComesOnRequest",
-	}, inapplicable)
+	}, inapplicable(t, func(h correct) backend.Backend { return h }))
+}
+
+// permanent is storage without TTLs.
+type permanent struct{ correct }
+
+func (p permanent) Put(ctx context.Context, draft, prev *object, opts backend.PutOptions) (*object, error) {
+	if opts.TTL > 0 {
+		return nil, store.ErrUnsupported
+	}
+	return p.correct.Put(ctx, draft, prev, opts)
+}
+
+// Storage that refuses TTLs keeps the rest of the contract.
+func TestChecks_OfTTLsDoNotApplyToStorageWithoutThem(t *testing.T) {
+	names := inapplicable(t, func(h correct) backend.Backend { return permanent{h} })
+	require.Subset(t, names, []string{"Create_WithTTLIsDeletedInTime", "Put_SetsTheTimeToLiveAnew", "Put_KeepsTheExpiryIfAsked"})
+	require.Len(t, names, 14)
 }
 
 func TestRun_BrokenBackendsAreFound(t *testing.T) {

@@ -29,9 +29,9 @@
 //   - [Harness].Transact changes several keys at one revision, as a foreign program would.
 //
 // The checks of a function that is missing are reported as skipped, with the reason. So are
-// those of a [backend.Emitter], of requests for progress, and of lists and watches that tell
-// their storage, if the backend has none. But [backend.Traits] must agree: a backend that says
-// that it keeps history needs Reopen.
+// those of TTLs, of a [backend.Emitter], of requests for progress, and of lists and watches that
+// tell their storage, if the backend has none. But [backend.Traits] must agree: a backend that
+// says that it keeps history needs Reopen.
 //
 // # What is not checked
 //
