@@ -117,7 +117,7 @@ func ExampleHost_Await() {
 	// Output:
 	// ADDED default/web@2
 	// true <nil>
-	// deterministic run is idle: nothing left that could end the wait
+	// deterministic run is idle: nothing is left to run before the clock moves
 }
 
 // Why watches ended can be read after the engine was closed, too; the newest end is the first.

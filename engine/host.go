@@ -17,10 +17,11 @@ import (
 // longer than any handler that is not stuck.
 const DefaultCloseTimeout = 10 * time.Second
 
-// ErrIdle is returned by calls that would block forever in a deterministic run:
-// everything has run, no timer is armed, and the condition they wait for does not
-// hold.
-var ErrIdle = errors.New("deterministic run is idle: nothing left that could end the wait")
+// ErrIdle is returned by calls that would block forever in a deterministic run: everything
+// has run, the condition that they wait for does not hold, and time does not pass while they
+// wait. Move the virtual clock, and call again: a timer may bring what was waited for, such as
+// the next attempt to reach storage.
+var ErrIdle = errors.New("deterministic run is idle: nothing is left to run before the clock moves")
 
 // HostConfig configures a Host. The zero value is for production: the real clock, a
 // pool worker per CPU, no logs.
