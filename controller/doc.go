@@ -31,6 +31,12 @@
 // Workers are actors on the host's executor for code that may block. An idle one takes
 // no goroutine.
 //
+// # Objects of other kinds
+//
+// A controller follows one kind. If others matter, such as that of objects which it makes, an informer
+// follows each, and a handler of that calls [Controller.Enqueue] with the key of the owner. Wait for
+// the informer ([informer.WaitFor]) before New: until then it seems to have no objects. Example_owned does so.
+//
 // # Tests
 //
 // [Controller.Settle] waits until no key is queued or being reconciled. On a
