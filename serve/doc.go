@@ -24,17 +24,20 @@
 //
 // # Usage
 //
-// A [Server] is an http.Handler. Mount it where you like, or let [Server.ListenAndServe]
-// listen with safe settings. It owns no kinds: close them after it has shut down. Kinds can
-// come and go while it serves: [Server.Add], [Server.Replace], [Server.Remove] and
-// [Server.WaitUnused].
+// A [Server] is an http.Handler. Let [Server.ListenAndServe] listen with safe settings, or
+// mount it beside handlers of your own in an http.Server that [Server.Harden] has set up. It has
+// /, which lists the others, /api, /apis, /openapi, /version, /healthz, /livez, /readyz and
+// /metrics, so mount it at /, or below a prefix that [http.StripPrefix] takes off. It owns no
+// kinds: close them after it has shut down. Kinds can come and go while it serves: [Server.Add],
+// [Server.Replace], [Server.Remove] and [Server.WaitUnused].
 //
 // # Forms of a watch
 //
 // A watch is a list with the parameter watch, or, as old clients write it, a path with watch/
-// behind the version. The answer is a stream of JSON, one frame a line. It is Server-Sent
-// Events if the client accepts them. With package serve/websocket it can be a WebSocket, one
-// message a frame.
+// behind the version. The answer is a stream of JSON, one frame a line: {"type":…,"object":…}, or
+// an empty line, which says that the watch goes on. It is Server-Sent Events if the client accepts
+// them: then the type is the name of the event, and its data is the object alone. With package
+// serve/websocket it can be a WebSocket, one message a frame.
 //
 // The protocol has only objects that are stored: watches leave out what [engine.Engine.Emit]
 // sends. Clients that want bookmarks get one for it.
@@ -43,6 +46,33 @@
 // parameter of this server alone that others ignore, it gets one about 100 ms after a change that is
 // not for it, at most ten a second ([engine.WatchOptions].Progress). It is for replicas, by package
 // remote, which could not know otherwise that they have everything.
+//
+// # Clients without a library
+//
+// A client that keeps a copy of the objects begins without a resourceVersion, and asks for bookmarks:
+//
+//	curl -N 'http://127.0.0.1:8080/apis/example.com/v1/widgets?watch=true&allowWatchBookmarks=true'
+//
+// First come the objects that there are, as ADDED, in the order of their keys. The first BOOKMARK says that these
+// are all. From then on the metadata.resourceVersion of the last event is the position to resume from, by the parameter
+// resourceVersion. A watch ends after 30 to 60 minutes, or after timeoutSeconds: then resume. If it ends before that
+// bookmark, by an ERROR whose object has the code 410, or is refused with 410, drop the copy and begin anew.
+//
+// An EventSource of a browser resumes by itself: from the last position or, before the first BOOKMARK, from the
+// beginning. It closes for good when it is refused. Listen to the types, since onmessage is not called:
+//
+//	const all = new Map()
+//	function follow(url) { // …/widgets?watch=true&allowWatchBookmarks=true
+//		let complete = false
+//		const watch = new EventSource(url)
+//		const on = (type, f) => watch.addEventListener(type, (e) => f(JSON.parse(e.data)))
+//		watch.onopen = () => complete || all.clear()
+//		on("BOOKMARK", () => (complete = true))
+//		on("ADDED", (o) => all.set(o.metadata.uid, o))
+//		on("MODIFIED", (o) => all.set(o.metadata.uid, o))
+//		on("DELETED", (o) => all.delete(o.metadata.uid))
+//		watch.onerror = () => watch.readyState === EventSource.CLOSED && setTimeout(follow, 1000, url) // 410: begin anew
+//	}
 //
 // # Behind a proxy
 //

@@ -50,12 +50,12 @@ func send(s http.Handler, method, path, body string, header ...string) int {
 	return answer.Code
 }
 
-// A server is a handler, which a program mounts where it likes.
+// A server is a handler, which a program mounts beside its own. Clients such as kubectl need all of its paths.
 func ExampleServer_ServeHTTP() {
 	server, closeGadgets := newGadgets(serve.Config{})
 	defer closeGadgets()
 	mux := http.NewServeMux()
-	mux.Handle("/apis/", server)
+	mux.Handle("/", server)
 	mux.HandleFunc("/hello", func(http.ResponseWriter, *http.Request) {})
 	fmt.Println(send(mux, http.MethodPost, gadgetsPath, `{"metadata":{"name":"gear"}}`))
 	fmt.Println(send(mux, http.MethodGet, gadgetsPath+"/gear", ""), send(mux, http.MethodGet, gadgetsPath+"/axle", ""))
