@@ -38,7 +38,7 @@ type Replayed struct {
 	// of them stand for several.
 	Delivered, Conflated uint64
 	// Latency is that of events other than initial ones, of watchers that are not
-	// slow.
+	// slow. It is not measured of informers and object caches.
 	Latency Latency
 
 	// Watchers is the number of watchers. Resumed is how often they disconnected and

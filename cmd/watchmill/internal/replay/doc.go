@@ -15,7 +15,8 @@
 // Latency is the time from just before an object is stored until the watcher has it, for
 // each event that was stored while the watcher was connected or connecting. It leaves out
 // deletions, which have the previous state; events that a resumed watch reads later; and
-// slow watchers, whose latency is intended.
+// slow watchers, whose latency is intended. Of informers and object caches, which may leave out
+// states, it is not measured.
 //
 // At full speed latency is mostly queueing, since the writer is faster than many watchers
 // together. To measure the engine's own latency, give a speed that it can follow.

@@ -16,7 +16,8 @@ type Report struct {
 	// File is the name of the trace, and Changes is the number of its changes.
 	File    string
 	Changes int
-	// Select is the selector of the watchers; empty if they see everything.
+	// Via is how the watchers see the objects, and Select their selector; empty if they see everything.
+	Via    load.Via
 	Select string
 	// BadLines is how many lines were left out; the rest of a file that cannot be read
 	// counts as one. Errors are the errors of the first [MaxErrors] of them.
@@ -39,7 +40,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	report := &Report{File: opts.File, Select: opts.Select, Checkpoints: opts.Checkpoints}
+	report := &Report{File: opts.File, Via: opts.Via, Select: opts.Select, Checkpoints: opts.Checkpoints}
 	changes, err := report.readUntil(ctx, opts.KeepGoing)
 	if ctx.Err() != nil {
 		report.Interrupted = true

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchmill/watchmill/sim/load"
 	"github.com/watchmill/watchmill/sim/report"
 )
 
@@ -34,7 +33,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	line("took", "%v: %s events/s, %s deliveries/s (%s in all)", r.Took.Round(time.Microsecond),
 		report.Number(r.PerSecond(uint64(r.Written-r.Continued))), report.Number(r.PerSecond(r.Delivered-r.DeliveredBefore)), report.Number(r.Delivered))
-	line("latency", "%s", latency(r.Latency))
+	line("latency", "%s", r.latency())
 	line("reconnects", "%s, %s of them listed again", report.Number(r.Resumed), report.Number(r.Relisted))
 	if r.Conflated > 0 {
 		line("conflated", "%s of the deliveries stand for several events", report.Number(r.Conflated))
@@ -90,10 +89,14 @@ func writeErrors(out *strings.Builder, errs []error, total int) {
 	}
 }
 
-// latency describes a latency for people.
-func latency(l load.Latency) string {
-	if l.Events == 0 {
-		return "not measured: no event reached a watcher at full speed as it happened"
+// latency describes the latency for people.
+func (r *Report) latency() string {
+	l := r.Latency
+	switch {
+	case l.Events > 0:
+		return fmt.Sprintf("p50 %v, p99 %v, max %v from commit to consumer (%s live deliveries)", l.P50, l.P99, l.Max, report.Number(l.Events))
+	case !r.Via.Follows():
+		return fmt.Sprintf("not measured with --via %v", r.Via)
 	}
-	return fmt.Sprintf("p50 %v, p99 %v, max %v from commit to consumer (%s live deliveries)", l.P50, l.P99, l.Max, report.Number(l.Events))
+	return "not measured: no event reached a watcher at full speed as it happened"
 }

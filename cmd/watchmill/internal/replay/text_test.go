@@ -55,6 +55,14 @@ equal      1 of 3 watchers have the 5 objects that the backend has
 	}))
 }
 
+// Informers and object caches have no latency, however many events reach them.
+func TestText_SaysOfWhatLatencyIsNotMeasured(t *testing.T) {
+	for _, via := range []load.Via{load.ViaInformer, load.ViaObjectCache} {
+		got := text(t, &replay.Report{Via: via, Replayed: load.Replayed{Watchers: 1, Delivered: 9}})
+		require.Contains(t, got, "latency    not measured with --via "+via.String()+"\n")
+	}
+}
+
 func TestText_OfAnInterruptedRunClaimsNothing(t *testing.T) {
 	got := text(t, &replay.Report{Replayed: load.Replayed{Interrupted: true, Watchers: 3}})
 	require.True(t, strings.HasPrefix(got, "stopped    interrupted before the end"), got)
