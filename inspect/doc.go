@@ -23,6 +23,11 @@
 // [ListenAndServe] listens on loopback only, and closes connections beyond 32, so that no other user of
 // the machine takes the files that the process may have open.
 //
+// # Closing
+//
+// A page that is open holds up neither the Close of a [Server] nor the Shutdown of an [http.Server] that it is
+// mounted in: its stream ends then.
+//
 // # Cost
 //
 // Nothing while no request runs. Each state takes about a microsecond per watch and handler,

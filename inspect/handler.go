@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/watchmill/watchmill/controller"
@@ -52,7 +53,7 @@ func (o Options) Handler() http.Handler {
 	if err := o.validate(); err != nil {
 		panic(err)
 	}
-	return handler(o)
+	return &handler{Options: o}
 }
 
 // validate returns a [*usercode.ConfigError] for the first part that is nil, or a zero host.
@@ -79,10 +80,15 @@ func (o Options) validate() error {
 }
 
 // handler serves what its options say.
-type handler Options
+type handler struct {
+	Options
+	// shutdowns has for each [http.Server] that has asked for a stream the channel that is closed when it
+	// shuts down.
+	shutdowns sync.Map
+}
 
 // ServeHTTP serves the page, a state or a stream of states.
-func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Referrer-Policy", "no-referrer")
@@ -96,7 +102,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only this machine is answered: use localhost there, or name the host of a server that authorises requests in inspect.Options.Hosts", http.StatusForbidden)
 	case strings.HasSuffix(r.URL.Path, "/state"):
 		head.Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(Options(h).State()) // fails only if the client has gone
+		_ = json.NewEncoder(w).Encode(h.State()) // fails only if the client has gone
 	case strings.HasSuffix(r.URL.Path, "/events"):
 		h.stream(w, r)
 	default:
@@ -107,7 +113,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // allows reports whether the request is answered: its Host header must have one of Hosts, or be
 // of loopback, and the request come from there. The header alone says nothing, since a client
 // writes what it likes into it.
-func (h handler) allows(r *http.Request) bool {
+func (h *handler) allows(r *http.Request) bool {
 	host := hostOf(r.Host)
 	if slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) }) {
 		return true
@@ -132,7 +138,7 @@ func fromHere(remote string) bool {
 
 // page serves the page. The browser runs no script and applies no style but the page's
 // own.
-func (h handler) page(w http.ResponseWriter) {
+func (h *handler) page(w http.ResponseWriter) {
 	nonce := rand.Text()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; style-src 'nonce-"+nonce+
@@ -140,8 +146,9 @@ func (h handler) page(w http.ResponseWriter) {
 	_, _ = strings.NewReplacer("NONCE", nonce).WriteString(w, page) // fails only if the client has gone
 }
 
-// stream sends a state per second until the client is gone or stops reading.
-func (h handler) stream(w http.ResponseWriter, r *http.Request) {
+// stream sends a state per second until the client is gone or stops reading, or the server shuts down, which
+// would wait for the stream.
+func (h *handler) stream(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Type", "text/event-stream")
 	head.Set("X-Accel-Buffering", "no") // for nginx, which would pass a state on with later ones
@@ -149,8 +156,9 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(period)
 	defer tick.Stop()
+	shutdown := h.shutdownOf(r)
 	for r.Method == http.MethodGet {
-		state, err := json.Marshal(Options(h).State())
+		state, err := json.Marshal(h.State())
 		if err != nil {
 			return
 		}
@@ -160,8 +168,24 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		select {
 		case <-tick.C:
+		case <-shutdown:
+			return
 		case <-r.Context().Done():
 			return
 		}
 	}
+}
+
+// shutdownOf returns a channel that is closed when the server of the request shuts down; nil if that is not known.
+func (h *handler) shutdownOf(r *http.Request) <-chan struct{} {
+	server, known := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !known {
+		return nil
+	}
+	begun := make(chan struct{})
+	of, found := h.shutdowns.LoadOrStore(server, begun)
+	if !found {
+		server.RegisterOnShutdown(func() { close(begun) })
+	}
+	return of.(chan struct{})
 }

@@ -64,7 +64,7 @@ func (o Options) Listen(addr string) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(Path, handler(o))
+	mux.Handle(Path, &handler{Options: o})
 	mux.Handle("/{$}", http.RedirectHandler(Path, http.StatusFound))
 	life, cancel := context.WithCancel(context.Background())
 	s := &Server{listener: listener, cancel: cancel, ended: make(chan struct{})}

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,9 +34,25 @@ func TestServer_CloseWaitsForStreams(t *testing.T) {
 		_, err = bufio.NewReader(stream.Body).ReadString('\n')
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
-		require.NotContains(t, string(stack[:runtime.Stack(stack, true)]), "inspect.handler.stream")
+		require.NotContains(t, string(stack[:runtime.Stack(stack, true)]), "inspect.(*handler).stream")
 		require.NoError(t, stream.Body.Close())
 	}
+}
+
+// Shutdown waits for requests that are being served, and an open page is one that does not end by itself.
+func TestHandler_StreamsEndWhenTheirServerShutsDown(t *testing.T) {
+	server := httptest.NewServer(Handler())
+	defer server.Close()
+	for range 2 {
+		stream, err := http.Get(server.URL + "/events")
+		require.NoError(t, err)
+		defer stream.Body.Close()
+		_, err = bufio.NewReader(stream.Body).ReadString('\n')
+		require.NoError(t, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, server.Config.Shutdown(ctx))
 }
 
 // Another user of the machine must not take all files that the process may have open, nor compute a state for each
