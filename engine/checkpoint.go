@@ -92,7 +92,7 @@ type CheckpointError struct {
 }
 
 func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("checkpoint %v is not of this storage, %s: its revision means nothing here; list, and watch from the list's revision", e.Checkpoint, e.Store)
+	return fmt.Sprintf("checkpoint %d@%s is not of this storage, %s: its revision means nothing here; list, and watch from the list's revision", e.Checkpoint.Revision, e.Checkpoint.Store, e.Store)
 }
 
 // Is makes errors.Is true for [ErrForeignCheckpoint] and [ErrExpired].
@@ -101,10 +101,11 @@ func (e *CheckpointError) Is(target error) bool {
 }
 
 // String returns the checkpoint as [ParseCheckpoint] reads it: the revision, an @, and the
-// storage. It returns "" without a revision, since there is nothing to resume after: for the zero
-// value, and for a watch whose initial state is incomplete.
+// storage. It returns "" where there is nothing to resume after: without a revision, as for the zero
+// value and for a watch whose initial state is incomplete, and without a storage, as for one that has
+// no identity, so that another process could not know whose revision it is.
 func (c Checkpoint) String() string {
-	if c.Revision == 0 {
+	if c.Revision == 0 || c.Store == "" {
 		return ""
 	}
 	return strconv.FormatUint(uint64(c.Revision), 10) + "@" + c.Store

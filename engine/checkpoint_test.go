@@ -322,6 +322,22 @@ func TestCheckpoint_OfAnotherStorageIsRefused(t *testing.T) {
 	require.Zero(t, from, "none is from now on")
 }
 
+// A consumer that makes its checkpoints from the timeline, as it should, begins with a list in the next process if
+// storage has no identity, as the API server of Kubernetes has none. What it has saved must not keep it from starting.
+func TestCheckpoint_OfStorageWithoutAnIdentityIsNone(t *testing.T) {
+	f := newFixture(t, func(_ *engine.HostConfig, c *engine.Config[thing]) { c.Backend = nameless{c.Backend} })
+	f.put("a")
+	timeline, err := f.engine.Timeline(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, timeline.Store())
+	saved := engine.Checkpoint{Store: timeline.Store(), Revision: 2}.String()
+	loaded, err := engine.ParseCheckpoint(saved)
+	require.NoError(t, err)
+	from, err := f.engine.RevisionOf(t.Context(), loaded)
+	require.NoError(t, err)
+	require.Zero(t, from)
+}
+
 func TestCheckpoint_AsText(t *testing.T) {
 	for _, c := range []engine.Checkpoint{{}, {Store: "bolt:a@b.1/pods", Revision: 1}, {Store: "x", Revision: 1<<64 - 1}} {
 		parsed, err := engine.ParseCheckpoint(c.String())

@@ -32,6 +32,8 @@
 // a deletion is made by [store.Schema.Gone]. [Describe] calls the schema and contains its
 // panics. A backend that keeps versions in memory calls [store.ShareAttributes], to save memory
 // and time.
+// A backend whose revisions outlive the process is an [Identifier]: without an identity the
+// consumers of an engine over it cannot save where they are.
 //
 // A service without a history and watches, which is only read, needs no backend of its own: what
 // it answers is written to one in memory, as in the example of package informer that polls.
