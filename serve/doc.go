@@ -56,7 +56,7 @@
 // First come the objects that there are, as ADDED, in the order of their keys. The first BOOKMARK says that these
 // are all. From then on the metadata.resourceVersion of the last event is the position to resume from, by the parameter
 // resourceVersion. A watch ends after 30 to 60 minutes, or after timeoutSeconds: then resume. If it ends before that
-// bookmark, by an ERROR whose object has the code 410, or is refused with 410, drop the copy and begin anew.
+// bookmark, by an ERROR whose object has the code 410, or is refused with 410 or 504, drop the copy and begin anew.
 //
 // An EventSource of a browser resumes by itself: from the last position or, before the first BOOKMARK, from the
 // beginning. It closes for good when it is refused. Listen to the types, since onmessage is not called:
