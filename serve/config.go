@@ -117,9 +117,9 @@ type Limits struct {
 	// When all reads are in flight, one whose answer has been sent for a second gives up its
 	// place to a new one, and goes on. A write gives up its place when its answer begins. There
 	// are at most Reads of those; when there are as many, one is cut off, chosen as among bodies,
-	// but no answer to a write before it was sent for a second: until then the next write keeps its place.
-	// Over HTTP/2 there are as many answers to requests without a place, such as to health
-	// checks and refusals, but not fewer than 400.
+	// but no answer to a write before it was sent for a second: until then other writes keep their places, which they
+	// give up to new ones as soon as they can. Over HTTP/2 there are as many answers to requests without a place, such
+	// as to health checks and refusals, but not fewer than 400.
 	//
 	// A list that is being sent keeps its state in memory: all of its objects, including those that were
 	// replaced since. It lasts as long as its client reads as WriteStall demands. So in the worst case as many

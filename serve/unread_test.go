@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -158,4 +159,25 @@ func TestUnread_AnswersToWritesKeepNoOtherFromWriting(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Departing+s.handler.Stats().InFlight)
 	}, byHeader(1))
+}
+
+// That holds for many writes that are answered within a second, too, of which some find no place to depart to: they keep
+// their own for no longer.
+func TestUnread_ManyAnswersToWritesKeepNoOtherFromWriting(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		c := s.openStreams()
+		defer c.close()
+		for i := range 3 {
+			c.send("POST", inDefault, "a", fmt.Sprintf(`{"metadata":{"name":"w%d"}}`, i))
+		}
+		require.Equal(t, [2]int{2, 1}, [2]int{s.handler.Stats().InFlightWrites, s.handler.Stats().Departing})
+		post := func(name string) int {
+			return s.do("POST", inDefault, fmt.Sprintf(`{"metadata":{"name":%q}}`, name), "User", "b").code
+		}
+		require.Equal(t, 429, post("x"), "each may just be on its way")
+		time.Sleep(time.Second)
+		require.Equal(t, 201, post("x"))
+		synctest.Wait()
+		require.EqualValues(t, 1, c.reset.Load())
+	}, byHeader(2), func(c *serve.Config) { c.Limits.Reads, c.Limits.WritesPerUser = 1, 2 })
 }

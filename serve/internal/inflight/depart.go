@@ -1,6 +1,9 @@
 package inflight
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // makeRoom takes the place of a read whose answer has been sent for a while, so that to can have it. It
 // takes that of the answer that has been sent longest, of the user that has most reads, or only of to's own
@@ -15,14 +18,32 @@ func (l *Limiter) makeRoom(to Request, ofSameUser bool) bool {
 }
 
 // Depart says that the answer of a request is sent now. A write gives its place among the writes to others, and has
-// one among the departures until it leaves, unless that is full and none gives way. It is not cut off for a second:
-// its client would not know whether the write was done. Other requests keep what they have.
+// one among the departures until it leaves. If these are full and none gives way, it does so once another write wants
+// its place and one gives way. It is not cut off for a second: its client would not know whether the write was done.
+// Other requests keep what they have.
 func (l *Limiter) Depart(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if *r.Place() == amongWrites && l.makeDeparture(r) {
-		l.depart(r, patience)
+	if *r.Place() != amongWrites {
+		return
 	}
+	switch {
+	case l.makeDeparture(r):
+		l.depart(r, patience)
+	case !slices.Contains(l.late, r):
+		l.late = append(l.late, r)
+	}
+}
+
+// departLate has the write depart that waits longest for that, of any user or of to's own. It reports whether one did. The
+// caller holds l.mu.
+func (l *Limiter) departLate(to Request, ofSameUser bool) bool {
+	i := slices.IndexFunc(l.late, func(r Request) bool { return !ofSameUser || r.User() == to.User() })
+	if i < 0 || !l.makeDeparture(l.late[i]) {
+		return false
+	}
+	l.depart(l.late[i], patience)
+	return true
 }
 
 // DepartUnadmitted is Depart for a request that may have no place, such as one that was refused: it has one among the

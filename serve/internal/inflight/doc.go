@@ -14,9 +14,10 @@
 //	                                                    └── full: one is cut off
 //
 // A write has no place among the writes while its body arrives, so that clients which send slowly keep no
-// other from writing, and none while its answer is sent. A read whose client is slow to read the answer makes
-// room for others among the reads. Such an answer costs the server little more than a buffer and, if it is a
-// list, the objects of its state that were replaced since.
+// other from writing, and none while its answer is sent, unless that finds none among the departures: then it keeps its
+// own until another write wants it. A read whose client is slow to read the answer makes room for others among the reads.
+// Such an answer costs the server little more than a buffer and, if it is a list, the objects of its state that were
+// replaced since.
 //
 // Of the slow requests, the one that has been slow longest of the user that has most of them gives way to
 // another. The implementation of [Request] says how that is done. Refusals, of which there are many in an overload, give

@@ -1,6 +1,9 @@
 package inflight
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Limits are how many requests may be in flight, of all users together and of each.
 type Limits struct {
@@ -31,6 +34,8 @@ type Limiter struct {
 	arrivals               slow                 // writes whose bodies arrive
 	departures             slow                 // answers that are sent while their requests have no other place
 	unadmitted             slow                 // answers to requests that had no place
+	// late are the writes whose answers are sent, and which have found no place among the departures.
+	late []Request
 }
 
 // NewLimiter returns a limiter.
@@ -81,9 +86,9 @@ func (l *Limiter) enterReads(r Request) error {
 // enterWrites is Enter for a write. The caller holds l.mu.
 func (l *Limiter) enterWrites(r Request) error {
 	switch {
-	case l.writes.all >= l.limits.Writes:
+	case l.writes.all >= l.limits.Writes && !l.departLate(r, false):
 		return FullError{Of: Write}
-	case l.writes.byUser[r.User()] >= l.limits.WritesPerUser:
+	case l.writes.byUser[r.User()] >= l.limits.WritesPerUser && !l.departLate(r, true):
 		return FullError{Of: Write, PerUser: true}
 	}
 	l.writes.take(r.User())
@@ -106,6 +111,7 @@ func (l *Limiter) giveBack(r Request) {
 		delete(l.reading, r)
 	case amongWrites:
 		l.writes.giveBack(r.User())
+		l.late = slices.DeleteFunc(l.late, func(one Request) bool { return one == r })
 	case amongWatches:
 		l.watches.giveBack(r.User())
 	case amongArrivals:

@@ -214,6 +214,34 @@ func TestDepartUnadmitted_LeavesAnswersToWritesAlone(t *testing.T) {
 	})
 }
 
+// A write that has found no place among the departures keeps its own only until another write wants it, and an answer
+// there has had its second. One of a user that has as many as it may have wants one of its own.
+func TestDepart_OfWritesThatHaveKeptTheirPlaces(t *testing.T) {
+	inBubble(t, limits, func(t *testing.T, l *inflight.Limiter) {
+		all := entered(t, l, inflight.Write, "a", "a", "b")
+		for _, r := range all {
+			l.Depart(r)
+		}
+		kept := entered(t, l, inflight.Write, "b", "a", "a")
+		for _, r := range kept {
+			l.Depart(r)
+		}
+		require.Equal(t, inflight.Counts{Writes: 3, Departures: 3}, l.Counts())
+		require.Equal(t, inflight.FullError{Of: inflight.Write}, l.Enter(&request{user: "c"}, inflight.Write))
+		time.Sleep(time.Second)
+		all = append(all, entered(t, l, inflight.Write, "c")...) // for which the first of b departs
+		require.Equal(t, inflight.Counts{Writes: 3, Departures: 4}, l.Counts())
+		l.Leave(all[3])
+		all = append(all, entered(t, l, inflight.Write, "a")...) // for which the first of a departs
+		require.Equal(t, inflight.Counts{Writes: 2, Departures: 5}, l.Counts())
+		require.Equal(t, []bool{true, false, true, false, false}, cutOff(all), "each of the user with the most")
+		require.Equal(t, []bool{false, false, false}, cutOff(kept))
+		l.Leave(kept[2])
+		require.Equal(t, inflight.Counts{Writes: 1, Departures: 5}, l.Counts())
+		leave(t, l, append(all, kept...)...)
+	})
+}
+
 // An answer to a write gives way to none for a second. Meanwhile other writes keep their places, and reads find other
 // answers that give way.
 func TestDepart_AnswersToWritesHaveASecond(t *testing.T) {
