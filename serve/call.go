@@ -152,6 +152,7 @@ func (c *call) contain(returned *bool) {
 		panic(http.ErrAbortHandler) // so that the client does not take a part of the answer for all of it
 	}
 	c.fail(apierrors.NewInternalError(fmt.Errorf("a panic, with the id %s in the server's log", id)))
+	c.w.Finish()
 }
 
 // serve answers the request, except for the events of a watch. Its steps return before the next

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -180,4 +181,20 @@ func TestUnread_ManyAnswersToWritesKeepNoOtherFromWriting(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 1, c.reset.Load())
 	}, byHeader(2), func(c *serve.Config) { c.Limits.Reads, c.Limits.WritesPerUser = 1, 2 })
+}
+
+// The answer to a request that has panicked is one like any other.
+func TestUnread_TheAnswerToAPanicKeepsItsPlace(t *testing.T) {
+	inBubbleOver(t, "HTTP/2.0", func(t *testing.T, s *server) {
+		c := s.openStreams()
+		defer c.close()
+		c.get(inDefault, "a")
+		require.Equal(t, 1, s.handler.Stats().InFlight)
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.Zero(t, s.handler.Stats().InFlight)
+		require.EqualValues(t, 1, c.reset.Load())
+	}, func(c *serve.Config) {
+		c.Authorize = func(context.Context, serve.User, *serve.Request) error { panic("of all users") }
+	})
 }
