@@ -7,6 +7,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,10 +37,16 @@ func newBody(r *http.Request) *body {
 	return &body{ReadCloser: r.Body}
 }
 
+// Read reads the body. That it ends too early, or is not in chunks as its head says, is a Status: the client's fault.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes += int64(n)
-	b.ended = b.ended || err == io.EOF
+	switch {
+	case err == io.EOF:
+		b.ended = true
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
+		err = status.BadRequest("the body cannot be read: %v", err)
+	}
 	return n, err
 }
 

@@ -1,10 +1,13 @@
 package serve_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/registry"
 	"github.com/watchmill/watchmill/serve"
 )
 
@@ -97,4 +101,29 @@ func TestBody_OfAReadThatIsTooLarge(t *testing.T) {
 	inBubbleOver(t, "HTTP/1.1", func(t *testing.T, s *server) {
 		require.Equal(t, 413, s.do("GET", allWidgets, strings.Repeat("a", 2<<10)).code)
 	}, func(c *serve.Config) { c.Limits.BodyBytes = 1 << 10 })
+}
+
+// A body that is not what its head says is the client's fault: no failure of the server is logged, and the client is
+// not told to send the same again.
+func TestBody_ThatCannotBeReadIsNotAFailure(t *testing.T) {
+	log := new(bytes.Buffer)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	const host = " HTTP/1.1\r\nHost: localhost\r\n"
+	for _, text := range []string{
+		"POST " + inDefault + host + "Transfer-Encoding: chunked\r\n\r\nno chunk\r\n",
+		"POST " + inDefault + host + "Content-Length: 100\r\n\r\n{",
+		"GET " + allWidgets + host + "Content-Length: 100\r\n\r\n{",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = io.WriteString(conn, text)
+		require.NoError(t, err)
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, 400, resp.StatusCode, text)
+		require.NotContains(t, resp.Header, "Retry-After")
+	}
+	require.Empty(t, log.String())
 }
