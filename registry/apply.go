@@ -208,14 +208,25 @@ func (f forwarding) apply(ctx context.Context, key, subresource string, config [
 }
 
 // checkApply checks what the server cannot know: which object is meant, and whether the
-// writer may create it.
+// writer may create it. If it may not, the options name the object that there is: the server would
+// create it if it were gone by then.
 func (f forwarding) checkApply(ctx context.Context, key, subresource string, opts *WriteOptions) error {
-	if opts.UID == "" && opts.Revision == 0 && opts.MayCreate == nil {
+	var refusal error
+	named := opts.UID != "" || opts.Revision != 0
+	if opts.MayCreate != nil && subresource == "" && !named {
+		refusal = opts.MayCreate(ctx)
+	}
+	if !named && refusal == nil {
 		return nil
 	}
 	live, err := f.live(ctx, key, subresource == "", opts)
-	if err != nil || live != nil {
+	switch {
+	case err != nil:
 		return err
+	case live == nil:
+		return refusal
+	case refusal != nil:
+		opts.UID = string(f.meta(live).GetUID())
 	}
-	return opts.MayCreate(ctx)
+	return nil
 }

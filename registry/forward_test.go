@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/registry/apply"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/memory"
 )
@@ -152,4 +154,39 @@ func TestReplica_PassesAnUpdateOfAnObjectThatIsGoneOnOnce(t *testing.T) {
 	}, registry.WriteOptions{})
 	require.ErrorIs(t, err, engine.ErrConflict)
 	require.Equal(t, 1, updates)
+}
+
+// ForwardApply has the store apply a configuration.
+func (o *origin) ForwardApply(ctx context.Context, key, _ string, config []byte, opts registry.WriteOptions) ([]byte, bool, error) {
+	o.before()
+	opts.MayCreate = nil // the origin knows the replica, and not its users
+	it, created, err := o.store.Resources()[0].Apply(ctx, key, config, opts)
+	if err != nil {
+		return nil, false, err
+	}
+	answer, err := it.JSON()
+	return answer, created, err
+}
+
+// The object is deleted between the replica's look at it and the apply.
+func TestReplica_AnApplyCreatesOnlyForThoseThatMay(t *testing.T) {
+	for _, refused := range []error{errors.New("not you"), nil} {
+		cfg := config()
+		cfg.Apply = apply.New
+		s, o := replicaOf(t, cfg)
+		create(t, o.store, widget("a", 1))
+		o.before = func() {
+			_, _, err := o.store.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+			require.NoError(t, err)
+		}
+		_, created, err := s.Apply(t.Context(), "default/a", []byte(`{"apiVersion":"example.com/v1","kind":"Widget","spec":{"size":2}}`), registry.WriteOptions{
+			Manager: "one", MayCreate: func(context.Context) error { return refused },
+		})
+		require.Equal(t, refused == nil, created)
+		if refused != nil {
+			require.ErrorIs(t, err, engine.ErrConflict)
+			_, err = o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+			require.ErrorIs(t, err, engine.ErrNotFound)
+		}
+	}
 }

@@ -131,7 +131,7 @@ func TestReplica_AppliesAskBeforeTheyCreate(t *testing.T) {
 	created, err = say(func(*registry.WriteOptions) {})
 	require.NoError(t, err, "it is there")
 	require.False(t, created)
-	require.Equal(t, 2, asked)
+	require.Equal(t, 3, asked, "it may be gone when the apply is at the origin")
 	_, err = say(func(o *registry.WriteOptions) { o.MayCreate, o.Revision = nil, 7 })
 	require.ErrorIs(t, err, engine.ErrConflict)
 }
