@@ -49,6 +49,29 @@ func TestWatch_AllGetTheSameAndShareOneEncoding(t *testing.T) {
 	require.Positive(t, stats.EncodingBytes)
 }
 
+// So do those that have tables, each row of which has the object's metadata, when the cache is full of events.
+func TestWatch_TablesShareOneEncoding(t *testing.T) {
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) { c.Limits.EncodingBytes = 20_000 })
+	whole := s.watch(inDefault + "?watch=1")
+	for i := range 20 {
+		s.createLarge(fmt.Sprint("w", i), 1000)
+		whole.expect(fmt.Sprint("ADDED w", i))
+	}
+	from := inDefault + "?watch=1&resourceVersion=" + s.get(inDefault).str("metadata.resourceVersion")
+	var tables []*watch
+	for range 5 {
+		tables = append(tables, s.watch(from, "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1"))
+	}
+	before := s.handler.Stats().EncodingMisses
+	s.createLarge("last", 1000)
+	whole.expect("ADDED last")
+	for _, w := range tables {
+		f, _ := w.next()
+		require.Equal(t, "ADDED last", f.Type+" "+f.str("rows.0.object.metadata.name"))
+	}
+	require.EqualValues(t, 2, s.handler.Stats().EncodingMisses-before, "of the object, and of its metadata")
+}
+
 // However many events watches are sent, the server keeps the newest of their encodings alone.
 func TestWatch_KeepsNoMoreEncodingsThanTheLimit(t *testing.T) {
 	const limit, each = 20_000, 1000

@@ -4,7 +4,7 @@
 //	registry.Item ──▶ State ──▶ Cache ──┬──▶ ForEvent: an event of a watch
 //	                  whole or partial   ├──▶ ForRead: an object
 //	                  lean or not        ├──▶ List: a list, item by item
-//	                                     └──▶ Table: rows of cells, with as much of each object as is asked for
+//	                                     └──▶ Table, EventTable: rows of cells, with as much of each object as is asked for
 //
 // Watches read the same event at the same time, so the bytes for an event are always kept. Those for reads are kept
 // while the cache is less than half full, so that lists do not drive out what watches share.

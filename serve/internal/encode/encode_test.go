@@ -185,3 +185,27 @@ func TestTable_RowsHaveAnAge(t *testing.T) {
 		require.Contains(t, string(row), want)
 	}
 }
+
+// Watches share the bytes of the objects in their tables, however full the cache is.
+func TestTable_OfEventsEncodesAnObjectOnce(t *testing.T) {
+	resource, items := widgets(t, 20)
+	c := encode.NewCache(1000)
+	for _, item := range items[1:] {
+		_, err := c.ForEvent(encode.State{Item: item})
+		require.NoError(t, err)
+	}
+	encodings := func(tableOf func(*registry.Info, string, accept.Form) (*encode.Table, error)) int32 {
+		before := encoded.Load()
+		for range 2 {
+			table, err := tableOf(resource.Info(), "Object", accept.Form{Shape: accept.Table})
+			require.NoError(t, err)
+			_, err = table.Row(items[0])
+			require.NoError(t, err)
+		}
+		return encoded.Load() - before
+	}
+	require.EqualValues(t, 2, encodings(c.Table), "a read keeps nothing now")
+	require.EqualValues(t, 1, encodings(c.EventTable))
+	_, err := c.EventTable(resource.Info(), "All", accept.Form{Shape: accept.Table})
+	require.ErrorContains(t, err, "includeObject")
+}

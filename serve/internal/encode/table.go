@@ -17,7 +17,7 @@ import (
 
 // Table turns objects of a kind into the rows of a table.
 type Table struct {
-	cache   *Cache
+	bytesOf func(State) ([]byte, error) // of an object
 	info    *registry.Info
 	include metav1.IncludeObjectPolicy
 	as      accept.Form
@@ -26,7 +26,7 @@ type Table struct {
 // Table returns a table of a kind, whose rows have as much of the objects as include says: None, Metadata
 // or Object, or "" for Metadata. Another value is refused by a Status.
 func (c *Cache) Table(of *registry.Info, include string, as accept.Form) (*Table, error) {
-	t := &Table{c, of, metav1.IncludeObjectPolicy(include), as}
+	t := &Table{c.ForRead, of, metav1.IncludeObjectPolicy(include), as}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -34,6 +34,16 @@ func (c *Cache) Table(of *registry.Info, include string, as accept.Form) (*Table
 	default:
 		return nil, status.BadRequest("includeObject is %q: give None, Metadata or Object", t.include)
 	}
+	return t, nil
+}
+
+// EventTable is Table for the events of a watch, which shares the bytes of the objects with other watches.
+func (c *Cache) EventTable(of *registry.Info, include string, as accept.Form) (*Table, error) {
+	t, err := c.Table(of, include, as)
+	if err != nil {
+		return nil, err
+	}
+	t.bytesOf = c.ForEvent
 	return t, nil
 }
 
@@ -97,9 +107,9 @@ func (t *Table) EmptyRow(object []byte) ([]byte, error) {
 func (t *Table) object(item registry.Item) ([]byte, error) {
 	switch t.include {
 	case metav1.IncludeObject:
-		return t.cache.ForRead(State{item, accept.Form{Lean: t.as.Lean}})
+		return t.bytesOf(State{item, accept.Form{Lean: t.as.Lean}})
 	case metav1.IncludeMetadata:
-		return t.cache.ForRead(State{item, accept.Form{Shape: accept.Partial, Lean: t.as.Lean}})
+		return t.bytesOf(State{item, accept.Form{Shape: accept.Partial, Lean: t.as.Lean}})
 	}
 	return []byte("null"), nil
 }
