@@ -2,10 +2,18 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve"
+	"github.com/watchmill/watchmill/store"
 )
 
 // The header is of Server-Sent Events alone, as a browser sends it.
@@ -77,4 +85,61 @@ func readSSE(t *testing.T, in *bufio.Reader) map[string]string {
 			event[name] = value
 		}
 	}
+}
+
+// Storage that other programs write, too, may have several changes at one revision. A client that resumed from there
+// after the first of them would miss the others, so only the last is a position.
+func TestWatch_IsResumedAfterWholeRevisionsOnly(t *testing.T) {
+	later := newLater(t)
+	s := newServer(t, func(_ *registry.Config[Widget], c *serve.Config) {
+		c.Resources = append(c.Resources, inPairs{later.Resources()[0]})
+	})
+	named := func(name string) Widget {
+		return Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	}
+	create := func(name string) string {
+		o, err := later.Create(t.Context(), named(name), registry.WriteOptions{})
+		require.NoError(t, err)
+		return o.Revision.String()
+	}
+	const fromNow = laterPath + "?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
+	w := s.watch(fromNow, "Accept", "text/event-stream")
+	create("a")
+	rev := create("b")
+	require.NotContains(t, readSSE(t, w.in), "id")
+	require.Equal(t, rev, readSSE(t, w.in)["id"])
+
+	marked := s.watch(fromNow + "&allowWatchBookmarks=true")
+	_, err := later.Engine().Emit(t.Context(), named("passing"))
+	require.NoError(t, err)
+	create("c")
+	marked.expect("ADDED c")
+}
+
+// inPairs is a kind of which storage has every two changes at one revision.
+type inPairs struct{ registry.Resource }
+
+func (k inPairs) Resources() []registry.Resource { return []registry.Resource{k} }
+
+func (k inPairs) Watch(ctx context.Context, opts engine.WatchOptions) (registry.Stream, error) {
+	s, err := k.Resource.Watch(ctx, opts)
+	return pairing{s}, err
+}
+
+// pairing is a watch of it, without bookmarks.
+type pairing struct{ registry.Stream }
+
+// Next returns the next two changes.
+func (p pairing) Next(ctx context.Context) (pair []store.Event, err error) {
+	for len(pair) < 2 {
+		events, err := p.Stream.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		pair = append(pair, slices.DeleteFunc(slices.Clone(events), func(ev store.Event) bool { return ev.Type == store.Bookmark })...)
+	}
+	for i := range pair {
+		pair[i].Revision = pair[len(pair)-1].Revision
+	}
+	return pair, nil
 }

@@ -224,10 +224,8 @@ func (w *watching) pump() error {
 		if err != nil {
 			return err
 		}
-		for i := range events {
-			if err := w.sendEvent(&events[i]); err != nil {
-				return err
-			}
+		if err := w.sendEvents(events); err != nil {
+			return err
 		}
 		w.flush()
 	}
@@ -251,29 +249,41 @@ func (w *watching) sendStart() error {
 	if !w.bookmarks || w.from == 0 || w.stream.Lag() > 0 {
 		return nil
 	}
-	err := w.sendEvent(&store.Event{Type: store.Bookmark, Revision: w.from})
+	err := w.sendBookmark(&store.Event{Type: store.Bookmark, Revision: w.from})
 	w.flush()
 	return err
 }
 
-// sendEvent writes one event. The protocol has none for what is not state: in its place is a
-// bookmark, without which a replica would not know that it has everything.
-func (w *watching) sendEvent(ev *store.Event) error {
+// sendEvents writes a batch, which has all events of its revisions.
+func (w *watching) sendEvents(events []store.Event) error {
+	for i := range events {
+		last := i+1 == len(events) || events[i+1].Revision != events[i].Revision
+		if err := w.sendEvent(&events[i], last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendEvent writes one event, from which a client may resume if it is the last of its revision. The protocol has none
+// for what is not state: in its place is a bookmark, without which a replica would not know that it has everything.
+func (w *watching) sendEvent(ev *store.Event, last bool) error {
+	resumable := last && !w.initial // the state is not in the order of revisions: what is missing may be older
 	switch {
 	case ev.Type == store.Bookmark:
 		return w.sendBookmark(ev)
-	case ev.Type == store.Emitted && w.initial:
-		return nil
-	case ev.Type == store.Emitted:
+	case ev.Type == store.Emitted && resumable:
 		return w.sendBookmark(&store.Event{Type: store.Bookmark, Revision: ev.Revision})
+	case ev.Type == store.Emitted:
+		return nil
 	}
 	object, err := w.event(w.stream.Item(ev.Object))
 	if err != nil {
 		return err
 	}
-	position := ev.Revision
-	if w.initial {
-		position = 0 // the state is not in the order of revisions: what is missing may be older
+	var position engine.Revision // none
+	if resumable {
+		position = ev.Revision
 	}
 	w.send(ev.Type.String(), object, position)
 	return nil
