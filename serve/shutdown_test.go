@@ -3,9 +3,11 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -137,6 +139,28 @@ func TestWatch_ClientThatLeavesWhileItStartsLeavesNothing(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, s.handler.Stats().Watches)
 	}, func(c *serve.Config) { c.Resources = append(c.Resources, kind) })
+}
+
+// A client that reads slowly does not hold a shutdown up by what it is still to be sent: its watch ends after the
+// event that it reads.
+func TestShutdown_EndsAWatchBetweenTwoEvents(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *server) {
+		s.client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 16 << 10}
+		s.createLargeWidgets()
+		resp := s.send(t.Context(), "GET", inDefault+"?watch=1", "")
+		defer resp.Body.Close()
+		stopped := make(chan error, 1)
+		go func() { stopped <- s.handler.Shutdown(t.Context()) }()
+		time.Sleep(10 * time.Second)
+		require.Empty(t, stopped)
+		read, ended := lines(resp.Body, 2*largeWidgets)
+		require.NoError(t, <-stopped)
+		require.Equal(t, `{"type":"ADDED"`, (<-read)[:15])
+		require.Equal(t, `{"type":"ERROR"`, (<-read)[:15], "the initial state is not complete")
+		_, more := <-read
+		require.False(t, more)
+		require.ErrorIs(t, *ended, io.EOF)
+	})
 }
 
 func TestEngineClosed_EndsWatchesCleanlyAndIsRetriedLater(t *testing.T) {

@@ -224,10 +224,11 @@ func (w *watching) pump() error {
 		if err != nil {
 			return err
 		}
-		if err := w.sendEvents(events); err != nil {
+		err = w.sendEvents(events)
+		w.flush() // counts those that were sent, too
+		if err != nil {
 			return err
 		}
-		w.flush()
 	}
 }
 
@@ -254,12 +255,16 @@ func (w *watching) sendStart() error {
 	return err
 }
 
-// sendEvents writes a batch, which has all events of its revisions.
+// sendEvents writes a batch, which has all events of its revisions. If the server ends the watch, it leaves out further
+// revisions: the client may take long to read them.
 func (w *watching) sendEvents(events []store.Event) error {
 	for i := range events {
 		last := i+1 == len(events) || events[i+1].Revision != events[i].Revision
 		if err := w.sendEvent(&events[i], last); err != nil {
 			return err
+		}
+		if why := w.ended.Load(); last && why != nil {
+			return *why
 		}
 	}
 	return nil
