@@ -72,7 +72,7 @@ func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 			return false
 		}
 		m.warmth.until = page.Revision
-		m.listAt(max(m.warmFrom, 1))
+		m.listAt(m.firstPast())
 		return true
 	case warmPast:
 		return m.pastIsGone(err)
@@ -82,6 +82,9 @@ func (m *machine) warming(page *backend.List, err error, now time.Time) bool {
 	}
 	return false
 }
+
+// firstPast returns the revision of the first past state that an attempt lists.
+func (m *machine) firstPast() store.Revision { return max(m.warmFrom, 1) }
 
 // listAt lists the state at a revision.
 func (m *machine) listAt(rev store.Revision) {
@@ -96,7 +99,9 @@ func (m *machine) pastIsGone(err error) bool {
 	if !errors.Is(err, store.ErrExpired) && !errors.Is(err, store.ErrFuture) && !errors.Is(err, store.ErrUnsupported) {
 		return false
 	}
-	m.warmth.tries++
+	if m.asked.Revision != m.firstPast() { // otherwise the source only tells where the past begins
+		m.warmth.tries++
+	}
 	m.whole = m.whole || m.asked.Continue != "" // the pages would expire again
 	var expired *store.ExpiredError
 	if errors.As(err, &expired) && expired.Oldest > m.asked.Revision && m.warmth.tries <= maxWarmTries {
