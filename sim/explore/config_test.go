@@ -122,11 +122,17 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, finding)
 
+	// Storage that keeps more history than the window needs, and nothing happens.
+	finding, err = Play(Things(), script.Scenario{Setup: script.Setup{BookmarkPeriod: time.Second, Before: 100, KeepsHistory: true}})
+	require.NoError(t, err)
+	require.Nil(t, finding)
+
 	uncached := script.Setup{BookmarkPeriod: time.Second, Uncached: true}
 	for field, s := range map[string]script.Scenario{
 		"Setup.BookmarkPeriod": {
 			Setup: script.Setup{BookmarkPeriod: time.Hour}, Steps: []script.Step{watch(script.Start{Options: engine.WatchOptions{Bookmarks: true}})},
 		},
+		"Setup.Before": {Setup: script.Setup{BookmarkPeriod: time.Second, Before: -1}},
 		"Steps[0].Start.Options.Last": {
 			Setup: uncached, Steps: []script.Step{watch(script.Start{Uncached: true, Options: engine.WatchOptions{Last: 1}})},
 		},
@@ -136,7 +142,7 @@ func TestPlay_FindsNoDefectInWhatIsOnlyWrittenByHand(t *testing.T) {
 	} {
 		_, err := Play(Things(), s)
 		requireField(t, field, err)
-		s.Setup.Uncached, s.Setup.BookmarkPeriod = false, time.Minute
+		s.Setup.Uncached, s.Setup.BookmarkPeriod, s.Setup.Before = false, time.Minute, 0
 		finding, err := Play(Things(), s)
 		require.NoError(t, err)
 		require.Nil(t, finding)

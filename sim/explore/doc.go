@@ -34,6 +34,8 @@
 //   - a consumer's loop may be in the middle of a batch when anything else happens
 //     ([script.Loop]);
 //   - objects may expire ([script.Lease]), and the clock may be corrected ([script.Jump]);
+//   - storage may have had changes before the engine starts ([script.Setup].Before), and may keep
+//     its history, so that the engine begins with that ([script.Setup].KeepsHistory);
 //   - storage may have several changes at one revision ([script.Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent
 //     revisions for deletions;
@@ -64,10 +66,11 @@
 // A write must store the value that it was given, under its key and with its TTL, and nothing
 // if an equal value is there. A call that is refused must have a reason for that: the revision
 // is no longer kept or has not come, or the engine is not ready or cannot reach storage. The
-// engine must keep the events that its window's limits say, and no more. A watch that says
-// that it has left out events must have been behind, and must count them. A watch that ends
-// since it is behind must have had events to deliver. A drain must have given watches, and an
-// informer, all that was acknowledged, and must refuse what is written meanwhile.
+// engine must keep the events that its window's limits say, and no more; those from before its
+// start, too, if storage has kept them. A watch that says that it has left out events must have
+// been behind, and must count them. A watch that ends since it is behind must have had events to
+// deliver. A drain must have given watches, and an informer, all that was acknowledged, and must
+// refuse what is written meanwhile.
 //
 // # How calls are judged before the engine has noticed that storage went back
 //

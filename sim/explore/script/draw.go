@@ -53,6 +53,7 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 	}
 	s.Steps = append(s.Steps, last()...)
 	s.Steps = d.callDuringRewinds(seed, s.Steps)
+	s.Setup.drawPast(seed)
 	return s
 }
 
@@ -105,6 +106,15 @@ func (d *drawing) setup() Setup {
 	}
 	s.NoPrev = d.IntN(2) == 0 && !s.SharesState
 	return s
+}
+
+// drawPast draws what storage has had before the engine starts, in a third of the scenarios. It draws from
+// a source of its own, so that the steps are the same as without that.
+func (s *Setup) drawPast(seed uint64) {
+	own := rand.New(rand.NewPCG(seed, 0xd1b54a32d192ed03))
+	if own.IntN(3) == 0 {
+		s.Before, s.KeepsHistory = 1+own.IntN(20), own.IntN(3) != 0
+	}
 }
 
 // relistVerbs are the verbs that make the engine list again or split transactions. They are

@@ -51,6 +51,24 @@ func TestDraw_UsersCallBetweenARewindAndTheRecovery(t *testing.T) {
 	require.Equal(t, "storage goes back unnoticed n=2 seed=0x0", Step{Do: Rewind, N: 2, Unnoticed: true}.String())
 }
 
+// Storage has had changes before the engine starts in some scenarios, and keeps them for it in most of these.
+func TestDraw_StorageMayHaveAPast(t *testing.T) {
+	before, kept := 0, 0
+	for seed := range uint64(200) {
+		setup := Draw(seed, 9, 200).Setup
+		if setup.Before > 0 {
+			before++
+		}
+		if setup.KeepsHistory {
+			require.NotZero(t, setup.Before)
+			kept++
+		}
+	}
+	require.Greater(t, 2*kept, before)
+	require.Greater(t, 200-before, before)
+	require.Greater(t, before, 40)
+}
+
 func TestScenario_EveryOneIsKeptByJSON(t *testing.T) {
 	for seed := range uint64(30) {
 		s := Draw(seed, 9, 200)

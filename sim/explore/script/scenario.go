@@ -48,6 +48,12 @@ type Setup struct {
 	// NoPrev says that storage sends the engine neither the state before a change nor what is
 	// deleted. It has no effect with SharesState.
 	NoPrev bool `json:"noPrev,omitzero"`
+	// Before is how many changes storage has had when the engine starts, at most 100,000. By
+	// [Scenario].Seed, storage may have discarded some of that history.
+	Before int `json:"before,omitzero"`
+	// KeepsHistory says that storage and its history outlive the engine, as a file does. The engine
+	// then begins with all of the history that storage has, and not with its newest state.
+	KeepsHistory bool `json:"keepsHistory,omitzero"`
 	// Window bounds the history that the engine keeps.
 	Window engine.Window `json:"window,omitzero"`
 	// Indexed has the engine index the fields and labels that explore.Config.Engine names.

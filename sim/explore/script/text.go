@@ -79,8 +79,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d to %d events and at most %d bytes in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v, what was before a change left out: %v, and several changes at a revision: %v; listed again if behind by more than %d; an informer whose handler falls behind by %d by policy %v and gets all again every %v; an object cache that forgets after %v; a second engine without a cache: %v",
-		s.Window.MinEvents, s.Window.MaxEvents, s.Window.MaxBytes, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.NoPrev, s.Transactions, s.ListWhenBehind, s.InformerBuffer, s.InformerPolicy, s.InformerResync, s.ObjectsIdle, s.Uncached)
+	return fmt.Sprintf("an engine with a window of %d to %d events and at most %d bytes in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v, what was before a change left out: %v, and several changes at a revision: %v; listed again if behind by more than %d; an informer whose handler falls behind by %d by policy %v and gets all again every %v; an object cache that forgets after %v; a second engine without a cache: %v; %d changes before it starts, in storage that keeps its history: %v",
+		s.Window.MinEvents, s.Window.MaxEvents, s.Window.MaxBytes, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.NoPrev, s.Transactions, s.ListWhenBehind, s.InformerBuffer, s.InformerPolicy, s.InformerResync, s.ObjectsIdle, s.Uncached, s.Before, s.KeepsHistory)
 }
 
 // String describes the step for people, as in "take w3 n=5".

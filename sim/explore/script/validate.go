@@ -10,7 +10,7 @@ import (
 
 // maxTime is the most time that may pass in a scenario, and the largest correction of the clock:
 // the virtual clock ends after 292 years. maxPasses is how often a step may let time pass, and
-// maxChanges how many changes a transaction may have beyond two.
+// maxChanges how many changes a transaction may have beyond two, and storage before the engine starts.
 const (
 	maxTime    = 365 * 24 * time.Hour
 	maxPasses  = 100_000
@@ -28,6 +28,9 @@ func (s *Scenario) Validate() error {
 	}
 	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
 		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
+	}
+	if s.Setup.Before < 0 || s.Setup.Before > maxChanges {
+		return &engine.ConfigError{Field: "Setup.Before", Problem: fmt.Sprintf("is %d; give a number of changes from 0 to %d", s.Setup.Before, maxChanges)}
 	}
 	if err := s.Setup.validateTransactions(); err != nil {
 		return err

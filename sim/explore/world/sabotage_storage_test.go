@@ -297,9 +297,38 @@ func remainOneMore(o *once) seams[Thing] {
 
 // omitFromComparison leaves one object out of a list of a past state, which the engine requests for
 // its comparisons.
-func omitFromComparison(_ *World[Thing], o *once) faulty.Rule {
-	past := func(c *faulty.Call) bool { return fromCache(c) && c.ListOptions.Revision > 0 }
+func omitFromComparison(w *World[Thing], o *once) faulty.Rule {
+	past := func(c *faulty.Call) bool {
+		return fromCache(c) && c.ListOptions.Revision > 0 && w.engine.Stats().Generation > 0
+	}
 	return faulty.Rule{Ops: one(faulty.OpList), When: past, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
+		if c.Err == nil && len(c.Page.Items) > 0 && o.now() {
+			c.Page.Items = c.Page.Items[1:]
+		}
+	})}
+}
+
+// forgetHistory hides from the engine that storage keeps its history.
+func forgetHistory(*once) seams[Thing] {
+	return seams[Thing]{storage: func(w *World[Thing]) backend.Backend {
+		return forgetfulStorage{faulty.New(w.storage, faulty.Options{ShareState: true})}
+	}}
+}
+
+type forgetfulStorage struct{ *faulty.Backend }
+
+func (s forgetfulStorage) Traits() backend.Traits {
+	t := s.Backend.Traits()
+	t.KeepsHistory = false
+	return t
+}
+
+// omitFromPast leaves one object out of the past state with which the engine begins.
+func omitFromPast(w *World[Thing], o *once) faulty.Rule {
+	first := func(c *faulty.Call) bool {
+		return fromCache(c) && c.ListOptions.Revision > 0 && w.engine.Stats().Generation == 0
+	}
+	return faulty.Rule{Ops: one(faulty.OpList), When: first, Do: faulty.After(func(_ context.Context, c *faulty.Call) {
 		if c.Err == nil && len(c.Page.Items) > 0 && o.now() {
 			c.Page.Items = c.Page.Items[1:]
 		}

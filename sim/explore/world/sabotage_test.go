@@ -130,6 +130,10 @@ var sabotages = []sabotage{
 	{name: "compare with something else", seams: onStorage(omitFromComparison), moments: 3,
 		foundBy:     []judge.Invariant{Consistent},
 		sideEffects: []judge.Invariant{judge.Atomic}}, // the engine lists again, which a scenario with transactions does not expect
+	{name: "begin without the history that storage keeps", seams: forgetHistory, moments: 1,
+		foundBy: []judge.Invariant{judge.Kept}},
+	{name: "begin with less than storage had", seams: onStorage(omitFromPast), moments: 1,
+		foundBy: []judge.Invariant{judge.InitialState, judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.PrevValue, judge.IsCreate, judge.ReadState, judge.ReadCached, judge.ReadLatest, judge.ReadExact, judge.ReadNotOlder, Consistent}},
 	{name: "list no more", seams: onStorage(failAllLists), moments: 3,
 		foundBy:     []judge.Invariant{judge.Recovers},
 		sideEffects: []judge.Invariant{judge.Conserved}}, // a drain waits for the lists
@@ -217,7 +221,8 @@ var sabotages = []sabotage{
 	{name: "take a handler's failure for none", seams: forgetFailure, moments: 3,
 		foundBy: []judge.Invariant{Retries, judge.Ends, judge.Reliable, judge.Resumable, judge.Bookmarkable, judge.Conserved, judge.InitialState, judge.IsCreate, judge.PrevValue}},
 	{name: "call a handler too often", seams: changePolicy(func(p *engine.ErrorPolicy) { p.Attempts++ }), moments: 1,
-		foundBy: []judge.Invariant{Retries, judge.Resumable}},
+		foundBy:     []judge.Invariant{Retries, judge.Resumable},
+		sideEffects: []judge.Invariant{judge.Conserved}}, // if the world ends in the pause before one call more
 	{name: "call a handler again too early", seams: changePolicy(func(p *engine.ErrorPolicy) { p.Backoff = 1 }), moments: 1,
 		foundBy: []judge.Invariant{Retries}},
 	{name: "go on after a handler's last attempt", seams: changePolicy(func(p *engine.ErrorPolicy) { p.Skip = true }), moments: 1,

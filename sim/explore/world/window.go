@@ -15,8 +15,8 @@ const eventSize = 512
 
 // judgeWindow fails the world unless the engine keeps the events that the setup's limits require, and
 // no more than they allow. An event may leave the window when it is old or when there are too many, or too
-// many bytes, after it, together with those of its chunk. The window begins at the first list of the engine, and again
-// when storage has gone back.
+// many bytes, after it, together with those of its chunk. The window begins at the first list of the engine, or with
+// the history that storage keeps, and again when storage has gone back.
 func (w *World[T]) judgeWindow() {
 	s, limits := w.engine.Stats(), w.scenario.Setup.Window.WithDefaults()
 	if most := max(limits.MaxEvents, limits.MinEvents+limits.ChunkSize); s.WindowEvents > most {
@@ -31,7 +31,7 @@ func (w *World[T]) judgeWindow() {
 	floor := s.WindowFloor
 	switch {
 	case w.windowBegan == 0 && floor > 0:
-		w.windowBegan = max(floor, w.discarded)
+		w.windowBegan = max(w.beginsAt(floor), w.discarded)
 	case w.discarded > 0 && floor >= w.discarded:
 		w.windowBegan = floor
 	}
@@ -49,6 +49,15 @@ func (w *World[T]) judgeWindow() {
 	case !old && !full:
 		w.fail(judge.Failed(judge.Kept, "", "the window has %d events and has dropped those up to %d, which is of %v ago", s.WindowEvents, floor, w.storage.Age(floor)))
 	}
+}
+
+// beginsAt returns where the window must have begun that begins at floor when the engine has just listed: with the
+// history that storage has kept, if neither a fault nor the loss of some of that can have kept the engine from it.
+func (w *World[T]) beginsAt(floor store.Revision) store.Revision {
+	if w.scenario.Setup.KeepsHistory && !w.storage.Disturbed && w.storage.Floor() == w.keptFrom {
+		return min(floor, max(w.keptFrom, judge.First))
+	}
+	return floor
 }
 
 // discardErrors are those with which the contract allows a compaction to fail.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/watchmill/watchmill/actors"
@@ -53,6 +54,8 @@ type World[T any] struct {
 	// windowBegan is the first revision that the engine's window had, of this history of storage; zero
 	// if the engine has not listed yet.
 	windowBegan store.Revision
+	// keptFrom is the oldest revision that storage had when the engine was made.
+	keptFrom store.Revision
 	// discarded is up to where history was to be discarded, if the engine had not done that when its call
 	// returned; zero if it has.
 	discarded store.Revision
@@ -197,6 +200,10 @@ func newWorld[T any](cfg *Config[T], s script.Scenario, sabotage seams[T], t *ex
 		w.sched.RunTurns(5)
 	}
 	w.storage.SparesUncached = sabotage.sparesUncached
+	if err := w.storage.Begin(s.Setup.Before, rand.New(rand.NewPCG(s.Seed, 11)), cfg.Draw); err != nil {
+		return nil, err
+	}
+	w.keptFrom = w.storage.Floor()
 	if w.engine, err = engine.New(w.engineConfig()); err != nil {
 		return nil, err
 	}

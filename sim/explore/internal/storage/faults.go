@@ -12,6 +12,7 @@ import (
 
 // Disturb performs a step that injects a fault, ends one, or compacts.
 func (s *Storage[T]) Disturb(step script.Step) error {
+	s.Disturbed = true
 	next, lists := []faulty.Op{faulty.OpNext}, []faulty.Op{faulty.OpList}
 	switch step.Do {
 	case script.Hangup:

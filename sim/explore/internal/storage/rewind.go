@@ -14,6 +14,7 @@ import (
 // gone, others are written in their place, and no object expires any more. Watches end
 // with err.
 func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
+	s.Disturbed = true
 	inner, failed := memory.New(s.Schema, s.memory)
 	if failed != nil {
 		return failed

@@ -49,6 +49,8 @@ type Storage[T any] struct {
 	Breaks []error
 	// FailedCalls is how many calls FailCalls has made fail.
 	FailedCalls uint64
+	// Disturbed: a step has injected a fault, or storage has gone back.
+	Disturbed bool
 	// ClockJumped: the clock was corrected, so it is not known when objects expire.
 	ClockJumped bool
 	// Listed is the revision of the newest list by a Reflector; zero if there was none since storage
@@ -71,8 +73,8 @@ type Storage[T any] struct {
 	memory memory.Options
 	trace  *execution.Trace
 	keyOf  func(T) string
-	// blocks: a call may block.
-	blocks bool
+	// blocks: a call may block. keepsHistory: the engine is to begin with the history that there is.
+	blocks, keepsHistory bool
 	// faults are the active faults, by the verb that injected them.
 	faults map[script.Verb]*faulty.Fault
 	// leases are the objects that expire.
@@ -88,7 +90,7 @@ type Storage[T any] struct {
 func New[T any](cfg *engine.Config[T], clock clock.Clock, setup script.Setup, t *execution.Trace) (*Storage[T], error) {
 	s := &Storage[T]{
 		Schema: cfg.Schema(), keyOf: cfg.Key, trace: t, faults: map[script.Verb]*faulty.Fault{},
-		blocks: setup.Blocks, Equal: equal(cfg),
+		blocks: setup.Blocks, keepsHistory: setup.KeepsHistory, Equal: equal(cfg),
 	}
 	s.History = judge.NewHistory(s.Equal)
 	s.clock = reaperClock{clock, s.reap}
