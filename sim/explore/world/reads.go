@@ -223,7 +223,7 @@ func (w *World[T]) list(ctx context.Context, r read[T], opts engine.ListOptions)
 
 // judgeReadError fails the world if a read failed without a reason: it may fail with one of
 // the allowed errors, because its context has ended, because the engine is being closed, or because
-// storage could not be reached. At rest the allowed errors do not count.
+// storage has failed a call of it. At rest the allowed errors do not count.
 func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, allowed []error) {
 	switch {
 	case ctx.Err() != nil && errors.Is(err, execution.ErrCanceled):
@@ -232,6 +232,8 @@ func (w *World[T]) judgeReadError(ctx context.Context, r read[T], err error, all
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v", err))
 	case errors.Is(err, engine.ErrIdle):
 		w.judgeIdle(r.Name)
+	case errors.Is(err, storage.ErrOutage) && !errors.Is(err, engine.ErrNotReady) && w.storage.FailedLists == w.failedLists:
+		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but storage has failed no list", err))
 	case errors.Is(err, engine.ErrExpired) && r.Newest >= w.storage.Floor():
 		w.fail(judge.Failed(judge.Refusals, r.Name, "%v, but storage has the revisions from %d on", err, w.storage.Floor()))
 	case errors.Is(err, engine.ErrFuture) && r.Oldest <= r.reached && r.since == len(w.former):

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/watchmill/watchmill/engine"
+	"github.com/watchmill/watchmill/sim/explore/internal/storage"
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
@@ -205,6 +206,10 @@ var sabotages = []sabotage{
 	{name: "refuse a next page that is kept", seams: refuse("next page, continued", &store.ExpiredError{Requested: 2, Oldest: 3}), moments: 2,
 		foundBy: []judge.Invariant{judge.Refusals}},
 	{name: "refuse pages that are kept", seams: refuse("pages, continued", &store.ExpiredError{Requested: 2, Oldest: 3}), moments: 2,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "fail a read of the newest state that storage has not failed", seams: refuse("read-latest", storage.ErrOutage), moments: 3,
+		foundBy: []judge.Invariant{judge.Refusals}},
+	{name: "fail a read of a past state that storage has not failed", seams: refuse("read-exact", storage.ErrOutage), moments: 3,
 		foundBy: []judge.Invariant{judge.Refusals}},
 	{name: "wait for what has come", seams: refuse("read-not-older", &store.FutureError{Requested: 3, Current: 2}), moments: 3,
 		foundBy: []judge.Invariant{judge.Refusals}},

@@ -12,8 +12,8 @@ import (
 
 // do performs step s.
 func (w *World[T]) do(s script.Step) {
-	defer func(outer uint64) { w.failedCalls = outer }(w.failedCalls)
-	w.failedCalls = w.storage.FailedCalls
+	defer func(calls, lists uint64) { w.failedCalls, w.failedLists = calls, lists }(w.failedCalls, w.failedLists)
+	w.failedCalls, w.failedLists = w.storage.FailedCalls, w.storage.FailedLists
 	switch s.Do {
 	case script.Write, script.Lease, script.Remove, script.Emit:
 		w.write(s)

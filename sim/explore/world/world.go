@@ -68,8 +68,8 @@ type World[T any] struct {
 	// resting: no call may be refused.
 	// restarted: another engine has started on empty storage.
 	closing, rewinding, resting, restarted bool
-	// failedCalls is how many calls FailCalls had made fail when the step began.
-	failedCalls uint64
+	// failedCalls and failedLists are how many calls and lists storage had failed when the step began.
+	failedCalls, failedLists uint64
 	// former are the histories of storage before each time that it went back, the oldest
 	// first.
 	former []*judge.History[T]
@@ -278,7 +278,7 @@ func (w *World[T]) run() error {
 		}
 	}
 	w.sched.BeginStep()
-	w.failedCalls = w.storage.FailedCalls
+	w.failedCalls, w.failedLists = w.storage.FailedCalls, w.storage.FailedLists
 	if !w.scenario.Abrupt {
 		w.endRewind()
 	}

@@ -26,7 +26,7 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 	case script.Repeat:
 		s.inject(script.Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
 	case script.FailLists:
-		s.inject(script.FailLists, faulty.Rule{Ops: lists, Times: step.N, Do: faulty.Fail(ErrOutage)})
+		s.inject(script.FailLists, faulty.Rule{Ops: lists, Times: step.N, Do: s.failList})
 		s.BreakWatches(ErrExpired)
 	case script.FailWatches:
 		s.inject(script.FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: step.N, Do: faulty.Fail(ErrOutage)})
@@ -54,6 +54,12 @@ var singleCalls = []faulty.Op{faulty.OpGet, faulty.OpPut, faulty.OpRemove, fault
 // failCall makes a call fail before it has an effect.
 func (s *Storage[T]) failCall(_ context.Context, c *faulty.Call, _ func()) {
 	s.FailedCalls++
+	c.Err = ErrOutage
+}
+
+// failList makes a list fail.
+func (s *Storage[T]) failList(_ context.Context, c *faulty.Call, _ func()) {
+	s.FailedLists++
 	c.Err = ErrOutage
 }
 

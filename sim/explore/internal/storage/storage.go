@@ -47,8 +47,8 @@ type Storage[T any] struct {
 	History *judge.History[T]
 	// Breaks are the errors with which watches were broken, in order.
 	Breaks []error
-	// FailedCalls is how many calls FailCalls has made fail.
-	FailedCalls uint64
+	// FailedCalls is how many calls FailCalls has made fail, and FailedLists how many lists FailLists has.
+	FailedCalls, FailedLists uint64
 	// Disturbed: a step has injected a fault, or storage has gone back.
 	Disturbed bool
 	// ClockJumped: the clock was corrected, so it is not known when objects expire.
