@@ -105,7 +105,7 @@
 //     there and reads nothing, once its buffers are full. On other systems, and if a middleware keeps the connection
 //     with net/http, it is up to the system, which may take a quarter of an hour.
 //   - A watch over WebSocket: after 40 s, by pings of package serve/websocket.
-//   - A connection without a request: after 90 s; a request whose header or body does not arrive: after 10 s, or
+//   - A connection without a request: after two minutes; a request whose header or body does not arrive: after 10 s, or
 //     [Limits].WriteTimeout.
 //
 // Clients notice a server that is gone by the same means: package remote says how long it takes. client-go pings

@@ -169,6 +169,11 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
+// idleTimeout is how long a connection without a request is kept. It is more than the 90 s of clients in Go: over
+// HTTP/1.1 a write that is sent while the server closes the connection fails, and its client does not know whether it
+// was done.
+const idleTimeout = 2 * time.Minute
+
 // Harden sets the timeouts and limits of an http.Server that serves s. It sets no timeout
 // for writing, since watches last: [Limits].WriteStall takes its place.
 //
@@ -180,7 +185,7 @@ const (
 func (s *Server) Harden(h *http.Server) {
 	s.markHardened(h)
 	h.ReadHeaderTimeout = 10 * time.Second
-	h.IdleTimeout = 90 * time.Second
+	h.IdleTimeout = idleTimeout
 	h.MaxHeaderBytes = 64 << 10
 	h.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: 250, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.limits.WriteStall,
