@@ -15,6 +15,10 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
+// idleTimeout is how long a connection is kept for the next request. Proxies close one after 30 s or more, and over
+// HTTP/1.1 it is unknown whether a write was done that is sent meanwhile.
+const idleTimeout = 25 * time.Second
+
 // probes are those of TCP. There are several, since a network may lose some.
 var probes = net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: pingTimeout / 5, Count: 5}
 
@@ -26,6 +30,7 @@ func newClient() *http.Client {
 		return &http.Client{}
 	}
 	by = by.Clone()
+	by.IdleConnTimeout = idleTimeout
 	if by.HTTP2 == nil {
 		by.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	}

@@ -40,8 +40,9 @@ type Config struct {
 	// means two clients of the backend's own, so that watches share no connection with
 	// other requests. They give up connections that are dead within 45 s; a Client of yours
 	// does so if its transport has an [http.HTTP2Config].SendPingTimeout and, for HTTP/1.1, its
-	// dialer a [net.KeepAliveConfig]. If [http.DefaultTransport] is not an [http.Transport], they
-	// use that.
+	// dialer a [net.KeepAliveConfig]. They close a connection after 25 s without a request, before servers and
+	// proxies do so: over HTTP/1.1 a write that meets that is a [backend.UncertainError]. If
+	// [http.DefaultTransport] is not an [http.Transport], they use that.
 	Client *http.Client
 	// RequestTimeout bounds every request. Of a watch it bounds the time until its answer begins, and of a
 	// list that time, and then the time in which each 64 KiB of it arrive. Zero means [DefaultRequestTimeout].

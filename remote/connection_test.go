@@ -53,6 +53,7 @@ func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 		client := remote.NewClient()
 		by := client.Transport.(*http.Transport)
 		by.Protocols = over
+		by.IdleConnTimeout = 0 // without TLS a request after it opens a connection that it does not use
 		var opened []*deaf
 		by.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := p.Dial(ctx)
