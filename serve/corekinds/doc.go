@@ -14,8 +14,9 @@
 //	err = server.ListenAndServe(ctx, serve.ListenOptions{Address: "127.0.0.1:8080"})
 //	err = kinds.Close()
 //
-// Objects are in memory unless [Config].Storage opens other storage for them. A program that needs no more than
-// one of the kinds opens a store of [ConfigMap] or [Secret], or of package serve/lease.
+// Objects are in memory unless [Config].Storage opens other storage for them. Leases need durable storage: package
+// serve/lease says why. A program that needs no more than one of the kinds opens a store of [ConfigMap] or [Secret], or
+// of package serve/lease.
 //
 // The rules, defaults, fields for selectors, columns of tables, and the texts of kubectl explain are Kubernetes'. Clients may send JSON and
 // protobuf, and all four kinds of patches. Answers are JSON, as always.

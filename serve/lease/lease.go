@@ -4,6 +4,10 @@
 //	client-go leaderelection ──Lease, protobuf──▶ serve ──Decoders──▶ JSON ──▶ registry.Store
 //	                         ◀──Lease, JSON────── serve ◀─────────────────────────┘
 //
+// A server that loses its leases, such as one in memory that restarts, or one that is restored from a copy, may let
+// another candidate lead at once. The leader before leads on until its RenewDeadline, 10 s by default. So keep leases in
+// durable storage.
+//
 // There is no coordinated leader election: spec.strategy and spec.preferredHolder are dropped.
 //
 // Typed clients of Kubernetes' own kinds send protobuf and take JSON as an answer; so
