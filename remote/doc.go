@@ -69,6 +69,9 @@
 //     misses and repeats nothing. With a Client of the user's that does neither, and if the server's host answers
 //     and the server does not, over HTTP/1.1, it notices 30 s after the end of [Config].WatchTimeout.
 //
+// A name is looked up for each connection, so that a [Backend] follows a server that moves. Addresses are tried one
+// after the other: of two, one that does not answer takes 15 s each time that a connection is opened.
+//
 // Meanwhile a replica serves what it has, to reads with resourceVersion=0 and to watches, and stays ready. Lists of
 // the newest state, and writes, fail when RequestTimeout has passed. [Config].OnError is told why a watch reconnects.
 //

@@ -109,7 +109,7 @@
 //     [Limits].WriteTimeout.
 //
 // Clients notice a server that is gone by the same means: package remote says how long it takes. client-go pings
-// over HTTP/2 as the server does.
+// over HTTP/2 as the server does. Over HTTP/1.1, and so without TLS, its watches notice after 165 s.
 //
 // # Errors of a watch
 //
