@@ -30,7 +30,9 @@ func newClient() *http.Client {
 		return &http.Client{}
 	}
 	by = by.Clone()
-	by.IdleConnTimeout = idleTimeout
+	if by.IdleConnTimeout <= 0 || by.IdleConnTimeout > idleTimeout {
+		by.IdleConnTimeout = idleTimeout
+	}
 	if by.HTTP2 == nil {
 		by.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	}
