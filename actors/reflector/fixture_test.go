@@ -168,13 +168,18 @@ func (h *host) ChildFailed(*actors.Context, actors.ID, any) actors.Directive { r
 
 // newFixture starts nothing yet.
 func newFixture(t *testing.T) *fixture {
+	return newFixtureBy(t, func(c clock.Clock) clock.Clock { return c })
+}
+
+// newFixtureBy is newFixture with a clock around its own.
+func newFixtureBy(t *testing.T, around func(clock.Clock) clock.Clock) *fixture {
 	r := &fixture{T: t, source: newSource(), mirror: &mirror{}, exec: actors.NewSeeded(1)}
 	r.clock = clock.NewVirtual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	t.Cleanup(func() { // runs when the system has been closed
 		require.Empty(t, r.mirror.broken, "guarantees of the Reflector")
 		r.source.tidy(t)
 	})
-	r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: r.clock})
+	r.system = newSystem(t, actors.SystemConfig{Executor: r.exec, Clock: around(r.clock)})
 	r.parent = actors.Spawn(r.system, "host", func() actors.Behavior[func(*actors.Context)] { return &host{actors.Restart} }, actors.Options{})
 	return r
 }

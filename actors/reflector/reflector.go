@@ -62,18 +62,22 @@ func (r *reflector) Flush(*actors.Context) { r.handle.publish(r.machine.stats) }
 // Stopping cancels the call in progress, so that the caller can end.
 func (r *reflector) Stopping(*actors.Context) {
 	r.machine.stats.Phase = Ended
-	r.release()
-	clock.Stop(&r.handle.repeat)
-	r.handle.publish(r.machine.stats)
+	defer clock.Stop(&r.handle.repeat)
+	r.leave()
 }
 
-// Restarting does the same, and has the Reflector list once it is restarted.
+// Restarting does the same, and has the Reflector list once it is restarted, whatever fails here.
 func (r *reflector) Restarting(*actors.Context) {
 	r.machine.stats.Restarts++
 	r.handle.storeID = r.machine.storeID
-	r.release()
-	r.handle.publish(r.machine.stats)
 	r.handle.actor.Tell(begin{Restarted})
+	r.leave()
+}
+
+// leave releases what the behavior has, and publishes its last Stats.
+func (r *reflector) leave() {
+	defer func() { r.handle.publish(r.machine.stats) }()
+	r.release()
 }
 
 // Dropped frees a watch that was opened for a Reflector that has stopped.
@@ -212,9 +216,10 @@ func (r *reflector) closeWatch() {
 	}
 }
 
-// release cancels the call, closes the watch and stops the timers.
+// release cancels the call, closes the watch and stops the timers, each even if another part fails: the
+// clock and the source may be the user's.
 func (r *reflector) release() {
-	clock.Stop(&r.delay)
+	defer clock.Stop(&r.delay)
+	defer r.closeWatch()
 	r.endRequest()
-	r.closeWatch()
 }

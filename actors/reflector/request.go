@@ -59,19 +59,22 @@ func (r *reflector) answered(ctx *actors.Context, a answer) {
 		r.discard(a)
 		return
 	}
+	if a.watcher != nil {
+		r.watcher = a.watcher // first, so that it is closed if the clock fails
+	}
 	r.endRequest()
 	r.machine.answeredBy = a.storeID
 	if r.machine.listing() {
 		r.machine.page(a.page, a.err, ctx.Clock().Now())
 		return
 	}
-	r.watcher = a.watcher
 	r.machine.watch(a.err, ctx.Clock().Now())
 }
 
-// endRequest ends the request, if there is one.
+// endRequest ends the request, if there is one. The timer comes last, since the clock may be the user's and
+// panic.
 func (r *reflector) endRequest() {
-	clock.Stop(&r.timeout)
+	defer clock.Stop(&r.timeout)
 	if r.cancel != nil {
 		r.cancel(nil)
 		r.cancel = nil
