@@ -84,8 +84,8 @@ func (v *verifier) compare(ctx context.Context) {
 // Stopping disarms the timer.
 func (v *verifier) Stopping(*actors.Context) { clock.Stop(&v.timer) }
 
-// Restarting makes the restarted verifier arm its timer.
+// Restarting makes the restarted verifier arm its timer, even if the clock fails to stop this one's.
 func (v *verifier) Restarting(*actors.Context) {
-	clock.Stop(&v.timer)
 	(*v.self).Tell(verifyBegin)
+	clock.Stop(&v.timer)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend/faulty"
@@ -205,4 +206,22 @@ func TestVerify_ThatIsCutShortByCloseReportsNothing(t *testing.T) {
 		require.Empty(t, errs)
 		require.NoError(t, storage.Close())
 	})
+}
+
+// A comparison that fails is followed by others, even if the clock fails, too.
+func TestVerify_EveryGoesOnAfterAFailure(t *testing.T) {
+	var wire *clocktest.Failing
+	f := newFixture(t, func(host *engine.HostConfig, c *engine.Config[thing]) {
+		wire = &clocktest.Failing{Clock: host.Clock}
+		host.Clock, c.VerifyEvery = wire, time.Minute
+	})
+	f.fault(1, faulty.Before(func(context.Context, *faulty.Call) {
+		wire.Fail(clocktest.Stop, 0, 1)
+		panic("storage fails")
+	}), faulty.OpList)
+	f.pass(2 * time.Minute)
+	require.Len(t, f.failures, 2)
+	require.Zero(t, wire.Left(clocktest.Stop))
+	f.pass(2 * time.Minute)
+	require.Positive(t, f.engine.Stats().Verified)
 }
