@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchmill/watchmill/actors/watchcache"
+	"github.com/watchmill/watchmill/store/window"
 )
 
 // fresh waits until the cache is ready and has reached rev. It honours ctx, and
@@ -31,6 +32,18 @@ func (e *core) freshWithin(ctx context.Context, rev Revision, limit time.Duratio
 		e.waited(m, WaitRead, e.clockNow().Sub(now))
 	}
 	return e.translate(err)
+}
+
+// freshSnapshot returns the cache's state once fresh has returned, unless storage has gone back since.
+func (e *core) freshSnapshot(ctx context.Context, rev Revision) (*window.Snapshot, error) {
+	if err := e.fresh(ctx, rev); err != nil {
+		return nil, err
+	}
+	snap := e.published.Load()
+	if snap.Revision < rev {
+		return nil, &FutureError{Requested: rev, Current: snap.Revision}
+	}
+	return snap, nil
 }
 
 // endedForGood reports whether err is of a cache that never becomes ready again.

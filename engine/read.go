@@ -142,10 +142,7 @@ func (e *core) reached(ctx context.Context, rev Revision) (*window.Snapshot, err
 	if snap := e.published.Load(); snap.Generation > 0 && snap.Revision >= rev {
 		return snap, nil
 	}
-	if err := e.fresh(ctx, rev); err != nil {
-		return nil, err
-	}
-	return e.published.Load(), nil
+	return e.freshSnapshot(ctx, rev)
 }
 
 // latest returns the cache's state once it has all writes acknowledged before the
@@ -159,10 +156,7 @@ func (e *core) latest(ctx context.Context) (*window.Snapshot, error) {
 	case wentBack:
 		return nil, &FutureError{Requested: had.Revision, Current: current}
 	}
-	if err := e.fresh(ctx, current); err != nil {
-		return nil, err
-	}
-	return e.published.Load(), nil
+	return e.freshSnapshot(ctx, current)
 }
 
 // linearizable asks storage for its newest revision, and reports whether storage has gone back to that, which the

@@ -280,3 +280,32 @@ func TestStats_CountOfObjectsTracksWrites(t *testing.T) {
 	counts(2, "one was found by a list")
 	require.EqualValues(t, 1, f.Stats().Relists)
 }
+
+// Storage may go back when the cache has reached the revision that a call waits for, before the call reads.
+func TestRead_OfARevisionThatIsLostMeanwhileIsNotOfAnOlderOne(t *testing.T) {
+	read := engine.NotOlderThan(3)
+	for name, call := range map[string]func(*readFixture) error{
+		"get": func(f *readFixture) error {
+			return errorOf(f.Get(t.Context(), "a", engine.GetOptions{Read: read}))
+		},
+		"list": func(f *readFixture) error { return errorOf(f.List(t.Context(), listOf(read))) },
+		"list by a selector": func(f *readFixture) error {
+			return errorOf(f.List(t.Context(), engine.ListOptions{Labels: "app=web", Read: read}))
+		},
+		"watch": func(f *readFixture) error {
+			return errorOf(f.Watch(t.Context(), engine.WatchOptions{From: 3, InitialState: true}))
+		},
+	} {
+		f := newReadFixture(t)
+		f.put("a", "web", 1)
+		f.clock.AfterFunc(time.Second, func() {
+			f.put("a", "web", 2)
+			f.goBack()
+			f.storage.BreakWatches(nil)
+			f.pass(10 * time.Second)
+		})
+		var future *engine.FutureError
+		require.ErrorAs(t, call(f.within(time.Minute)), &future, name)
+		require.Equal(t, engine.FutureError{Requested: 3, Current: 1}, *future, name)
+	}
+}

@@ -211,10 +211,11 @@ func (s source) cached(ctx context.Context, rev Revision) (_ *window.Snapshot, r
 	if snap := e.published.Load(); ready && snap.Revision >= rev {
 		return snap, true
 	}
-	if !s.waits() || e.fresh(ctx, rev) != nil {
+	if !s.waits() {
 		return nil, false
 	}
-	return e.published.Load(), true
+	snap, err := e.freshSnapshot(ctx, rev)
+	return snap, err == nil
 }
 
 // errSourceClosed returns the error of a source of a closed engine.

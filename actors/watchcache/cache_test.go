@@ -266,3 +266,21 @@ func TestRegister_StartNowOfAnotherEpochIsNow(t *testing.T) {
 	require.Equal(t, watcher.Start{Next: f.snapshot().Window.Next(), After: 7}, f.begun[0].Start)
 	require.Equal(t, watcher.Start{Pending: 100}, f.begun[1].Start, "an epoch that the cache has not heard of yet")
 }
+
+// A watch that starts with the state may have been requested before storage went back: then the state is
+// older than its consumer has seen.
+func TestRegister_StateIsNotOlderThanItsRevision(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.list(100)
+	f.list(7)
+	feed, reply := &watcher.Feed{Registry: new(watcher.Registry)}, make(chan error, 1)
+	register := func(from store.Revision) {
+		f.cache.Register(Register{Watch: watcher.New(feed, watcher.Options{}), From: watcher.From{Revision: from, State: true}, Reply: reply})
+		f.seeded.Run()
+	}
+	register(100)
+	require.Empty(t, f.begun)
+	require.Equal(t, &store.FutureError{Requested: 100, Current: 7}, <-reply)
+	register(7)
+	require.Len(t, f.begun, 1)
+}

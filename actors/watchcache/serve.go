@@ -109,6 +109,8 @@ func (m Register) startAt(snap *window.Snapshot) (watcher.Start, error) {
 func startOf(snap *window.Snapshot, from watcher.From) (watcher.Start, error) {
 	now := watcher.Start{Next: snap.Window.Next(), After: snap.Revision}
 	switch {
+	case from.State && from.Revision > snap.Revision: // storage has gone back since the caller found it there
+		return watcher.Start{}, &store.FutureError{Requested: from.Revision, Current: snap.Revision}
 	case from.State:
 		now.State, now.InitialEnd = snap.State(), from.InitialEnd
 		return now, nil

@@ -51,7 +51,7 @@ type From struct {
 	Epoch     uint64
 	// Revision starts after this revision, which may be in the future.
 	Revision store.Revision
-	// State starts with the state, as Added events.
+	// State starts with the state, as Added events. It must have reached Revision.
 	State bool
 	// InitialEnd sends a bookmark after the state.
 	InitialEnd bool
