@@ -22,12 +22,13 @@ func (a *acknowledged) doubt() {
 	a.revision.Store(0)
 }
 
-// record records the revision of a write that began when there were that many doubts. A
-// doubt that comes after its check forgets the revision by itself.
+// record records the revision of a write that began when there were that many doubts, unless there have
+// been others since: then storage may have lost it, and newer ones count. A doubt that comes after its
+// check forgets the revision by itself.
 func (a *acknowledged) record(rev Revision, doubts uint64) {
 	for {
 		newest := a.revision.Load()
-		if newest >= uint64(rev) {
+		if newest >= uint64(rev) || a.doubts.Load() != doubts {
 			return
 		}
 		if a.revision.CompareAndSwap(newest, uint64(rev)) {

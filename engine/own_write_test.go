@@ -76,3 +76,24 @@ func TestOwnWrite_WaitsForASlowFirstList(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
+
+// Storage may have gone back to before a write when that returns. What was written since counts all the same.
+func TestOwnWrite_ThatStorageHasLostForgetsNoLaterOne(t *testing.T) {
+	f := newReadFixture(t)
+	for n := range 5 {
+		f.put("a", "web", n)
+	}
+	f.storage.Add(faulty.Rule{Ops: faulty.Writes, Times: 1, Do: faulty.After(func(context.Context, *faulty.Call) {
+		f.goBack()
+		f.storage.BreakWatches(nil)
+		f.pass(10 * time.Second)
+		f.setHeld(true)
+		f.put("b", "web", 1)
+	})})
+	lost, err := f.Put(t.Context(), pod{Name: "a", N: 7})
+	require.NoError(t, err)
+	require.Greater(t, lost.Revision, f.Revision())
+	w, err := f.Watch(t.Context(), engine.WatchOptions{From: f.Revision()})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, w.Lag())
+}
