@@ -44,10 +44,7 @@ func (d *dispatcher) register(ctx *actors.Context, m Register) error {
 		d.drop(stream)
 		return w.Err()
 	}
-	if err := d.spawn(ctx, w); err != nil {
-		d.drop(stream)
-		return err
-	}
+	d.spawn(ctx, w)
 	stream.Join(w)
 	d.Stats.Watches.Add(1)
 	d.schedule(ctx, w, m.Deadline)
@@ -82,18 +79,15 @@ func (d *dispatcher) startOf(m Register) (watcher.Start, error) {
 }
 
 // spawn starts the watch's actor, if it has one.
-func (d *dispatcher) spawn(ctx *actors.Context, w *watcher.Member) error {
+func (d *dispatcher) spawn(ctx *actors.Context, w *watcher.Member) {
 	box := w.Box()
 	if box == nil {
-		return nil
+		return
 	}
-	if err := w.Spawn(ctx, d.signals.executorOf(w)); err != nil {
-		return err
-	}
+	w.Spawn(ctx, d.signals.executorOf(w))
 	if w.Ended() {
 		box.Stop() // which did nothing when it had no actor
 	}
-	return nil
 }
 
 // schedule schedules the watch's deadline and bookmarks.

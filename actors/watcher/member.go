@@ -102,11 +102,10 @@ func (m *Member) Box() *actors.WakeBox {
 	return &m.target.(*handler).box
 }
 
-// Spawn starts the watch's actor on the executor. The watch must have a handler. Errors as
-// for [actors.SpawnWake].
-func (m *Member) Spawn(ctx *actors.Context, executor actors.Executor) error {
+// Spawn starts the watch's actor on the executor, once. The watch must have a handler.
+func (m *Member) Spawn(ctx *actors.Context, executor actors.Executor) {
 	h := m.target.(*handler)
-	return actors.SpawnWake(ctx, h, &h.box, executor)
+	_ = actors.SpawnWake(ctx, h, &h.box, executor) // no error: the box is unused, and an actor that receives does not stop
 }
 
 // Signal makes the consumer read the watch. For a watch with a handler, waking its
