@@ -153,6 +153,32 @@ func TestLeaveContexts_ContextsEndNoWatchAfterIt(t *testing.T) {
 	require.NoError(t, watch.Err())
 }
 
+// The caller is about to end all watches, and would not wait for the goroutine of a context.
+func TestLeaveContexts_WaitsForTheWatchesThatAContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, &store.Filter{}, window.Limits{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ending, end := make(chan struct{}), make(chan struct{})
+		watch := watcher.NewNotified(&w.feed, watcher.Options{}, func() { close(ending); <-end })
+		watch.StopWith(ctx)
+		cancel()
+		<-ending
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			w.feed.Registry.LeaveContexts()
+		}()
+		synctest.Wait()
+		select {
+		case <-left:
+			require.Fail(t, "it has not waited")
+		default:
+		}
+		close(end)
+		<-left
+	})
+}
+
 func TestStopWith_MayMeetStopAndCancel(t *testing.T) {
 	w := newWorld(t, &store.Filter{}, window.Limits{})
 	watches := make([]*watcher.Watch, 64)
