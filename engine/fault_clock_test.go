@@ -115,11 +115,11 @@ func TestFault_ClockFailsAtTheEndOfAHandlersPause(t *testing.T) {
 	require.Empty(t, f.failures)
 }
 
-// The engine's own actors fail, each time at the next place where one arms a timer,
-// or reads the clock: watches live on and miss nothing, or calls say at once that
+// The engine's own actors fail, each time at the next place where one arms or
+// stops a timer, or reads the clock: watches live on and miss nothing, or calls say at once that
 // they could not be started, and the counts of watches are true.
 func TestFault_CoreActorsFail(t *testing.T) {
-	for _, call := range []clocktest.Call{clocktest.AfterFunc, clocktest.Now} {
+	for _, call := range []clocktest.Call{clocktest.AfterFunc, clocktest.Now, clocktest.Stop} {
 		t.Run(string(call), func(t *testing.T) {
 			failed := map[string]bool{}
 			for left := 0; ; left++ {
@@ -128,10 +128,12 @@ func TestFault_CoreActorsFail(t *testing.T) {
 					failed[name] = true
 				}
 				if wire.Left(call) > 0 {
-					break // it was not reached any more
+					wire.Fail(call, 0, 0) // it was not reached any more, and is not to be when the engine is closed
+					break
 				}
 			}
-			require.True(t, failed["things/dispatcher"] && failed["things/watchCache"] && failed["things/reflector"], "failed: %v", failed)
+			require.True(t, failed["things/dispatcher"] && failed["things/watchCache"], "failed: %v", failed)
+			require.Equal(t, call != clocktest.Stop, failed["things/reflector"], "it has no timer to stop here")
 		})
 	}
 }
@@ -156,13 +158,14 @@ func failAfter(t *testing.T, call clocktest.Call, after int) (wire *clocktest.Fa
 
 	wire.Fail(call, after, 1)
 	f.put("a")
-	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Hour}, {Policy: engine.Terminate, Buffer: 1}} {
+	for _, opts := range []engine.WatchOptions{{Bookmarks: true}, {Timeout: time.Minute}, {Policy: engine.Terminate, Buffer: 1}} {
 		executor.seconds = 60 // for the cache to be listed again
 		w, err := f.engine.Watch(t.Context(), opts)
 		executor.seconds = 0
 		require.NotErrorIs(t, err, engine.ErrIdle, "the call must not be left without an answer")
 		if err == nil && opts.Timeout > 0 {
 			require.NoError(t, w.Err())
+			w.Stop() // before its timeout
 		}
 	}
 	f.put("b")
@@ -279,5 +282,28 @@ func TestFault_AClockThatEndsTheCallersGoroutineLeavesNoWatch(t *testing.T) {
 		require.False(t, returned)
 		synctest.Wait()
 		require.Empty(t, e.Watches())
+	})
+}
+
+// The dispatcher is busy, so that the call needs a timer. The watch is registered once no caller waits for it.
+func TestFault_AClockThatFailsTheCallersTimerLeavesNoWatch(t *testing.T) {
+	newEngine(t, nil) // what all hosts share is not made in the bubble
+	synctest.Test(t, func(t *testing.T) {
+		wire := &clocktest.Failing{Clock: engine.RealClock(), Counts: func(_ clocktest.Call, d time.Duration) bool { return d > patience }}
+		host := hostFor(t, engine.HostConfig{Clock: wire})
+		release := make(chan struct{})
+		e, ctx := newEngine(t, func(c *engine.Config[pod]) {
+			c.Host, c.OnEnd = host, func(engine.WatchEnd) { <-release }
+		})
+		w, err := e.Watch(ctx, engine.WatchOptions{})
+		require.NoError(t, err)
+		w.Stop()
+		time.Sleep(2 * time.Second) // the turn holds its worker for too long
+		wire.Fail(clocktest.AfterFunc, 0, 1)
+		require.Panics(t, func() { _, _ = e.Watch(ctx, engine.WatchOptions{}) })
+		close(release)
+		synctest.Wait()
+		require.Empty(t, e.Watches())
+		require.Zero(t, e.Stats().Watches)
 	})
 }

@@ -82,10 +82,11 @@ func (e *core) watchUncached(ctx context.Context, opts *WatchOptions, filter *st
 		u.watch.Stop()
 		return nil, e.translateStorage(err)
 	}
-	if !e.root.Tell(startUncached{u}) {
-		u.refuse()
-	}
-	return e.registered(ctx, u.watch, reply, opts.Detached)
+	return e.start(ctx, u.watch, reply, opts.Detached, func() {
+		if !e.root.Tell(startUncached{u}) {
+			u.refuse()
+		}
+	})
 }
 
 // maxStarts is how often a watch asks the backend where to start, if the backend keeps so little

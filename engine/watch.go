@@ -215,8 +215,9 @@ func (e *core) watch(ctx context.Context, opts *WatchOptions, to consumer) (watc
 		return nil, err
 	}
 	w, reply := newWatch(&e.feed, opts, to), make(chan error, 1)
-	e.register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
-	return e.registered(ctx, w, reply, opts.Detached)
+	return e.start(ctx, w, reply, opts.Detached, func() {
+		e.parts.cache.Register(watchcache.Register{Watch: w, Filter: filter, From: from, Deadline: deadline, Timeline: opts.Timeline.expected(), Reply: reply})
+	})
 }
 
 // deadline returns when the watch is to end, as far as that is known. If the context's
@@ -248,17 +249,20 @@ func newWatch(feed *watcher.Feed, opts *WatchOptions, to consumer) *watcher.Watc
 	return watcher.New(feed, options)
 }
 
-// register asks for a watch. That may run a turn of the dispatcher, in which user code may end the
-// goroutine: then no caller has the watch, and it is stopped.
-func (e *core) register(m watchcache.Register) {
+// start has a watch registered by ask, and returns it. That may run a turn of the dispatcher, in which user code
+// may end the goroutine, and needs the clock, which may be the user's and panic: then no caller has the
+// watch, and it is stopped.
+func (e *core) start(ctx context.Context, w *watcher.Watch, reply <-chan error, detached bool, ask func()) (watchCore, error) {
 	done := false
 	defer func() {
 		if !done {
-			m.Watch.Stop()
+			w.Stop()
 		}
 	}()
-	e.parts.cache.Register(m)
+	ask()
+	started, err := e.registered(ctx, w, reply, detached)
 	done = true
+	return started, err
 }
 
 // registered returns w once it is registered, or the error. From then on ctx ends w, unless
