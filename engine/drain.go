@@ -96,6 +96,8 @@ func (e *UndeliveredError) Unwrap() error { return e.Cause }
 type draining struct {
 	// over is closed when everything has been delivered, or is not waited for any more.
 	over chan struct{}
+	// delivered: everything has been.
+	delivered atomic.Bool
 
 	mu sync.Mutex
 	// final is the newest revision that was acknowledged.
@@ -162,8 +164,9 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
 // with Close's error. Close then waits for handlers that still run, so that Drain can take
 // the host's CloseTimeout longer than ctx. A Drain while another one runs waits for that, as
-// long as its own ctx. If one of them, or Close, drops events, each returns the error. In a
-// handler, which it would wait for, it only returns [ErrInHandler].
+// long as its own ctx. If one of them, or Close, drops events, or the first Drain does not learn
+// whether everything was delivered, each returns the error. In a handler, which it
+// would wait for, it only returns [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
 func (e *core) drain(ctx context.Context) error {
@@ -183,16 +186,26 @@ func (e *core) drain(ctx context.Context) error {
 		err = context.Cause(ctx)
 	}
 	closed := e.close()
+	if first := e.draining.Load(); err == nil && first != nil && !first.delivered.Load() {
+		err = ErrEngineClosed // by a call that did not wait for everything
+	}
 	if late := e.dropped.all(); err != nil || len(late) > 0 {
 		err = &UndeliveredError{Watches: late, Cause: cmp.Or(err, ErrEngineClosed)}
 	}
 	return errors.Join(err, closed)
 }
 
-// deliverAll returns when every watch has delivered everything and ended, or when ctx is
-// done.
+// deliverAll is deliver for the first Drain, for which the others wait.
 func (e *core) deliverAll(ctx context.Context, d *draining) error {
 	defer close(d.over)
+	err := e.deliver(ctx, d)
+	d.delivered.Store(err == nil)
+	return err
+}
+
+// deliver returns when every watch has delivered everything and ended, or when ctx is
+// done.
+func (e *core) deliver(ctx context.Context, d *draining) error {
 	final, err := e.finalRevision(ctx)
 	if err != nil {
 		return err

@@ -116,3 +116,31 @@ func TestDrain_WaitsOnceWithoutATimeout(t *testing.T) {
 		require.NoError(t, storage.Close())
 	})
 }
+
+// A Drain that waits for another one, or comes after it, knows no more than that one of what had yet to
+// arrive from storage.
+func TestDrain_EachSaysWhatIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, err := memory.New(cfg().Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(inner, faulty.Options{})
+		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+		e, err := engine.New(cfgOver(storage))
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = e.Create(t.Context(), pod{Name: "a"})
+		require.NoError(t, err)
+		short, cancel := context.WithCancel(t.Context())
+		drained := make(chan error, 2)
+		for _, ctx := range []context.Context{short, t.Context()} {
+			go func() { drained <- e.Drain(ctx) }()
+			synctest.Wait()
+		}
+		cancel()
+		for range cap(drained) {
+			require.ErrorContains(t, <-drained, "not known whether everything was delivered: ")
+		}
+		require.ErrorIs(t, e.Drain(t.Context()), engine.ErrUndelivered, "once more")
+		require.NoError(t, storage.Close())
+	})
+}
