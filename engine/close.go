@@ -56,7 +56,7 @@ func (e *CloseError) Unwrap() error { return e.Cause }
 
 // closing is the progress of an engine's Close.
 type closing struct {
-	begin, later, finish sync.Once
+	begin, note, later, finish sync.Once
 	// inLastTurn: the root's last turn closes the backend, for a Close that could not
 	// wait.
 	inLastTurn atomic.Bool

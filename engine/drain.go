@@ -164,8 +164,8 @@ func (d *draining) seal(reached Revision) (final Revision, sealed bool) {
 // [*UndeliveredError] that names each watch that has not delivered everything, joined
 // with Close's error. Close then waits for handlers that still run, so that Drain can take
 // the host's CloseTimeout longer than ctx. A Drain while another one runs waits for that, as
-// long as its own ctx. If one of them, or Close, drops events, or the first Drain does not learn
-// whether everything was delivered, each returns the error. In a handler, which it
+// long as its own ctx. If one of them, Close, or the end of the host drops events, or the first Drain
+// does not learn whether everything was delivered, each returns the error. In a handler, which it
 // would wait for, it only returns [ErrInHandler].
 func (e *Engine[T]) Drain(ctx context.Context) error { return e.core.drain(ctx) }
 
@@ -264,11 +264,10 @@ const maxUndelivered = 1000
 // undelivered returns the watches that have not delivered everything, the one that is
 // furthest behind first, at most maxUndelivered, and how many there are in all.
 func (e *core) undelivered() (late []Undelivered, all int) {
-	now := e.clockNow()
 	for _, w := range e.registry.Watches() {
-		info := w.Info(now)
-		if initial := info.Revision == 0; (info.Lag > 0 || initial) && !w.HasEverything() {
-			late = append(late, Undelivered{Name: info.Name, Events: info.Lag, Initial: initial, Revision: info.Revision})
+		revision, lag := w.Revision(), w.Lag()
+		if initial := revision == 0; (lag > 0 || initial) && !w.HasEverything() {
+			late = append(late, Undelivered{Name: w.Name(), Events: lag, Initial: initial, Revision: revision})
 		}
 	}
 	slices.SortFunc(late, func(a, b Undelivered) int {
@@ -277,18 +276,23 @@ func (e *core) undelivered() (late []Undelivered, all int) {
 	return slices.Clip(late[:min(len(late), maxUndelivered)]), len(late)
 }
 
-// noteUndelivered records and logs the watches whose events Close drops.
+// noteUndelivered records and logs the watches whose events the end of the engine drops. The first
+// call counts, which comes before the watches end.
 func (e *core) noteUndelivered() {
-	late, all := e.undelivered()
-	if all == 0 {
-		return
+	var late []Undelivered
+	all := 0
+	e.closing.note.Do(func() {
+		if late, all = e.undelivered(); all > 0 {
+			e.dropped.Store(&late)
+		}
+	})
+	if all > 0 {
+		e.host.system.Logger().Warn("engine closed before everything was delivered",
+			"engine", e.cfg.name, "watches", all, "furthest", late[0].String())
 	}
-	e.dropped.Store(&late)
-	e.host.system.Logger().Warn("engine closed before everything was delivered",
-		"engine", e.cfg.name, "watches", all, "furthest", late[0].String())
 }
 
-// droppedAtClose has the watches that had not delivered everything at Close.
+// droppedAtClose has the watches that had not delivered everything when the engine ended.
 type droppedAtClose struct{ atomic.Pointer[[]Undelivered] }
 
 // all returns the watches.

@@ -285,6 +285,20 @@ func TestFault_AClockThatEndsTheCallersGoroutineLeavesNoWatch(t *testing.T) {
 	})
 }
 
+// Close reads no clock before it has told the actors to stop.
+func TestFault_ClockThatFailsAtCloseLeavesNoActors(t *testing.T) {
+	var wire *clocktest.Failing
+	f := newFixture(t, func(host *engine.HostConfig, _ *engine.Config[thing]) {
+		wire = &clocktest.Failing{Clock: host.Clock, Counts: func(clocktest.Call, time.Duration) bool { return !actors.InTurn() }}
+		host.Clock = wire
+	})
+	f.watch(engine.WatchOptions{Name: "unread"})
+	f.put("a")
+	wire.Fail(clocktest.Now, 0, 1<<20)
+	require.NotPanics(t, func() { require.NoError(t, f.engine.Close()) })
+	require.Len(t, f.engine.Stats().Undelivered, 1)
+}
+
 // The dispatcher is busy, so that the call needs a timer. The watch is registered once no caller waits for it.
 func TestFault_AClockThatFailsTheCallersTimerLeavesNoWatch(t *testing.T) {
 	newEngine(t, nil) // what all hosts share is not made in the bubble

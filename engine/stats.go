@@ -74,7 +74,7 @@ type Stats struct {
 	Verified, Mismatches uint64
 	// Failures counts the failures of the engine's own actors.
 	Failures uint64
-	// Undelivered are the watches that Close has ended before they had been given
+	// Undelivered are the watches that the end of the engine has ended before they had been given
 	// everything, the one that was furthest behind first, a thousand at most. There
 	// are none until the engine is closed, nor after an [Engine.Drain] that succeeds.
 	Undelivered []Undelivered

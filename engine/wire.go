@@ -65,6 +65,7 @@ func (r *root) ChildFailed(ctx *actors.Context, child actors.ID, reason any) act
 	if r.exhausted(ctx.Clock().Now()) {
 		e.report(fmt.Errorf("%w: its parts failed %d times within %v, last because: %v", ErrEngineClosed, maxFailures, failurePeriod, reason))
 		ctx.Stop()
+		e.noteUndelivered() // the child, if it is the dispatcher, ends all watches
 		return actors.Stop
 	}
 	if child == e.parts.dispatcher.ID() {
@@ -89,10 +90,12 @@ func (r *root) exhausted(now time.Time) bool {
 	return r.failures >= maxFailures
 }
 
-// Stopping refuses new calls, and ends the contexts of what the actors' ends wait for.
+// Stopping refuses new calls, and ends the contexts of what the actors' ends wait for. It is not Close
+// alone that ends an engine, but also its host, and the failures of its parts.
 func (r *root) Stopping(*actors.Context) {
 	r.engine.liveness.closed.Store(true)
-	r.engine.stopServing(ErrEngineClosed)
+	defer r.engine.stopServing(ErrEngineClosed)
+	r.engine.noteUndelivered()
 }
 
 // Stopped lets Close return: the other actors have ended. It does so even if OnError, told
