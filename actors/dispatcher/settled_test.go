@@ -73,6 +73,28 @@ func TestWindowMoves_StreamsDropWhatTheWindowDrops(t *testing.T) {
 	}
 }
 
+// However often the window has moved, a stream has the last rounds for a watch that lags a little, which then
+// need not search the window: what it would find there counts as lag.
+func TestWindowMoves_StreamsKeepTheLastRounds(t *testing.T) {
+	f := newFixtureWith(t, window.Limits{MaxEvents: 8, ChunkSize: 1})
+	w := f.selecting(store.FilterOptions{Key: "a"})
+	f.has(w) // and follows its stream from here
+	rev := store.Revision(2)
+	for ; rev < 200; rev++ {
+		f.write(rev)
+		f.has(w, int(rev))
+	}
+	for ; rev < 220; rev++ {
+		f.writeOther(rev) // until the stream has nothing
+	}
+	f.write(rev)
+	f.writeOther(rev + 1)
+	f.write(rev + 2)
+	f.writeOther(rev + 3)
+	require.EqualValues(t, 2, w.Lag())
+	f.has(w, int(rev), int(rev+2))
+}
+
 // A watch that searches the window leaves in its stream nothing that the window has dropped.
 func TestWindowMoves_StreamsDropWhatAWatchHasSearched(t *testing.T) {
 	f := newFixtureWith(t, window.Limits{MaxEvents: 4, ChunkSize: 1})

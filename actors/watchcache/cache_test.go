@@ -28,6 +28,8 @@ type fixture struct {
 	relists  []reflector.Reason
 	reported []error
 	ready    int
+	// readyAt is the revision of what was published when the cache last became ready.
+	readyAt store.Revision
 }
 
 func newFixture(t *testing.T, cfg Config) *fixture {
@@ -42,7 +44,7 @@ func newFixture(t *testing.T, cfg Config) *fixture {
 	cfg.Dispatcher = actors.Spawn(system, "dispatcher", func() actors.Behavior[dispatcher.Message] { return collecting{&f.begun} }, actors.Options{})
 	cfg.Relist = func(why reflector.Reason) { f.relists = append(f.relists, why) }
 	cfg.Report = func(err error) { f.reported = append(f.reported, err) }
-	cfg.OnReady = func(time.Duration) { f.ready++ }
+	cfg.OnReady = func(time.Duration) { f.ready, f.readyAt = f.ready+1, f.snapshot().Revision }
 	f.cache = Spawn(system, f.clock, cfg)
 	return f
 }
@@ -195,6 +197,16 @@ func TestReady_IsReportedOnceEachTime(t *testing.T) {
 	f.offer(reflector.Update{Kind: reflector.Progress, Revision: 6})
 	f.change(store.Added, object("b", 7))
 	require.Equal(t, 2, f.ready)
+}
+
+// A reader that finds the cache ready also finds the state.
+func TestReady_ComesAfterTheState(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.list(7)
+	require.EqualValues(t, 7, f.readyAt)
+	f.offer(reflector.Update{Kind: reflector.Unavailable, Err: ErrInconsistent})
+	f.list(8)
+	require.EqualValues(t, 8, f.readyAt)
 }
 
 // Storage may have gone back during an outage, even if no list shows it afterwards.

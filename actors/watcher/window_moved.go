@@ -38,7 +38,7 @@ func (m *Member) WindowMoved(prev, next *window.Snapshot) WindowStatus {
 	first := next.Window.First()
 	switch {
 	case w.cur.backlog.decided():
-		w.cur.backlog.first = max(w.cur.backlog.first, first)
+		w.cur.backlog.first = first
 		return Reading
 	case w.cur.following():
 		return Following

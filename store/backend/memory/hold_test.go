@@ -79,6 +79,20 @@ func TestHold_OnlyTheNewestListsHold(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrExpired)
 }
 
+// Several caches may list the same state.
+func TestHold_ListsOfOneRevisionHoldAsOne(t *testing.T) {
+	f := newFixture(t, little)
+	first := f.listShared(0)
+	f.flicker("hall", 1000)
+	for range 100 {
+		f.listShared(0)
+	}
+	f.flicker("hall", 1000)
+	w := f.share(first)
+	require.Len(t, f.read(w), 2000)
+	w.Close()
+}
+
 // A list that fails holds nothing, and a compaction is stronger than a hold.
 func TestHold_IsNoneForWhatIsGone(t *testing.T) {
 	f := newFixture(t, little)
