@@ -16,6 +16,7 @@ import (
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
 	"github.com/watchmill/watchmill/store/backend/faulty"
+	"github.com/watchmill/watchmill/store/backend/memory"
 )
 
 // What was published before is handled before Drain returns, by handlers that run
@@ -273,4 +274,41 @@ func TestDrain_WriteOnItsWayIsDeliveredOrRefused(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrDraining)
 	require.ErrorIs(t, err, backend.ErrUncertain, "other errors say that nothing was written")
 	require.ErrorContains(t, err, "took effect at revision 2")
+}
+
+// A write may be acknowledged while Drain waits for what was written before. It is waited for, too.
+func TestDrain_WaitsForAWriteThatReturnsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, err := memory.New(cfg().Schema(), memory.Options{})
+		require.NoError(t, err)
+		storage := faulty.New(inner, faulty.Options{})
+		e, err := engine.New(cfgOver(storage))
+		require.NoError(t, err)
+		var handled []string
+		_, err = e.Handle(t.Context(), engine.WatchOptions{}, func(ev engine.Event[pod]) { handled = append(handled, ev.Key()) })
+		require.NoError(t, err)
+		synctest.Wait()
+		held := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Do: faulty.Hang()})
+		_, err = e.Create(t.Context(), pod{Name: "before"})
+		require.NoError(t, err)
+
+		written, write, drained := make(chan error, 1), make(chan struct{}), make(chan error, 1)
+		storage.Add(faulty.Rule{Ops: faulty.Writes, Times: 1, Do: faulty.Before(func(context.Context, *faulty.Call) { <-write })})
+		go func() { written <- errorOf(e.Create(t.Context(), pod{Name: "meanwhile"})) }()
+		synctest.Wait()
+		go func() { drained <- e.Drain(t.Context()) }()
+		synctest.Wait()
+		close(write)
+		require.NoError(t, <-written)
+
+		storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Times: 1, Do: batchesOf(1)})
+		rest := storage.Add(faulty.Rule{Ops: []faulty.Op{faulty.OpNext}, Skip: 1, Do: faulty.Hang()})
+		held.Remove()
+		synctest.Wait()
+		require.Equal(t, []string{"before"}, handled)
+		rest.Remove()
+		require.NoError(t, <-drained)
+		require.Equal(t, []string{"before", "meanwhile"}, handled)
+		require.NoError(t, storage.Close())
+	})
 }
