@@ -187,6 +187,15 @@ func TestWarmStart_AnswersCallsWhenItHasTheHistory(t *testing.T) {
 	require.True(t, f.cache.Ready())
 }
 
+// Storage that goes back during a warm start may never come to the revision that it had.
+func TestWarmStart_EndsWithAListOfTheNewestState(t *testing.T) {
+	f := newFixture(t, Config{})
+	f.offer(reflector.Update{Kind: reflector.Replace, Reason: reflector.Started, Revision: 1, Until: 100})
+	require.False(t, f.cache.Ready())
+	f.list(50)
+	require.True(t, f.cache.Ready())
+}
+
 // OnReady is called when the cache becomes ready, and again after an outage.
 func TestReady_IsReportedOnceEachTime(t *testing.T) {
 	f := newFixture(t, Config{})
