@@ -94,6 +94,7 @@ func TestApply_WhatIsWrongIsToldAsIt(t *testing.T) {
 		{"?fieldManager=one", head + `"spec":{"colour":"red"}}`, "400 BadRequest the configuration does not fit the schema of Widget: .spec.colour: field not declared in schema"},
 		{"?fieldManager=one", head + `"spec":{"size":"big"}}`, "400 BadRequest the configuration does not fit the schema"},
 		{"?fieldManager=one", head + `"spec":{"size":-1}}`, "422 Invalid spec.size: Invalid value: -1: must not be negative"},
+		{"?fieldManager=one", head + `"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"X","name":"x"}]}}`, "422 Invalid metadata.ownerReferences[0].uid: Required value: must not be empty"},
 		{"?fieldManager=one", head + `"spec":{"size":1,"size":1}}` + strings.Repeat(" ", 5000), "413 RequestEntityTooLarge limit is 4096 bytes"},
 		{"?fieldManager=one&fieldValidation=Strict", head + `"spec":{"size":1,"size":1}}`, "400 BadRequest strict decoding error: duplicate field \"spec.size\""},
 		{"?fieldManager=one", head + `"spec":{"size":666}}`, "500 InternalError the number of the beast"},

@@ -90,5 +90,8 @@ func applies(s *script) {
 	s.differUnlessPassedOn("null is the same as missing, as it is in other writes", applyTo("ap", "fieldManager=m2&force=true&dryRun=All", spec(`{"size":2,"set":null}`)))
 	s.differUnlessPassedOn("a revision of an object that is gone is a conflict", applyTo("ap9", "fieldManager=m2", widget("ap9", `,"resourceVersion":"1"`, `{"size":2}`)))
 	s.same(applyTo("ap8", "fieldManager=m2", widget("ap8", `,"uid":"1"`, `{"size":2}`)))
+	for _, owner := range []string{`{}`, `{"apiVersion":"v1","kind":"X","name":"a"}`, `{"apiVersion":"v1","kind":"X","name":"a","uid":"1"}`} {
+		s.same(applyTo("owned", "fieldManager=m2&dryRun=All", widget("owned", `,"ownerReferences":[`+owner+`]`, `{"size":2}`)))
+	}
 	s.align(remove("ap9", ""))
 }

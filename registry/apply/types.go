@@ -10,7 +10,8 @@ import (
 )
 
 // metadataSchema says how the parts of metadata merge, which schemas of kinds leave out. It allows no
-// further properties, even if the object around it keeps unknown fields.
+// further properties, even if the object around it keeps unknown fields. As in Kubernetes an owner without a uid
+// merges as one whose uid is empty, which the rules of metadata refuse by the name of the field.
 const metadataSchema = `{
 	"type": "object",
 	"additionalProperties": false,
@@ -40,7 +41,7 @@ const metadataSchema = `{
 					"apiVersion": {"type": "string"},
 					"kind": {"type": "string"},
 					"name": {"type": "string"},
-					"uid": {"type": "string"},
+					"uid": {"type": "string", "default": ""},
 					"controller": {"type": "boolean"},
 					"blockOwnerDeletion": {"type": "boolean"}
 				}
