@@ -32,9 +32,9 @@ func (i *Info) ParsePatch(kind PatchType, body []byte) (*Patch, error) {
 }
 
 // ParsePatch reads a JSON patch or a merge patch. The error is a [*BadRequestError], even for a
-// patch of more than 10,000 operations, or one that nests more than 100 lists and objects, or too many
-// fields below names of more than 16 KiB, and for a strategic merge patch, which [Info.ParsePatch]
-// reads.
+// patch that nests more than 100 lists and objects, or too many fields below names of more than 16 KiB, and for a
+// strategic merge patch, which [Info.ParsePatch] reads. That of a patch of more than 10,000 operations is
+// [backend.ErrTooLarge], too, which a server answers with 413.
 func ParsePatch(kind PatchType, body []byte) (*Patch, error) { return parsePatch(kind, body, nil) }
 
 // parsePatch reads a patch; merge is nil where strategic merge patches are refused.

@@ -194,7 +194,7 @@ func TestAbuse_JSONBombs(t *testing.T) {
 		{"deep value in a patch", "PATCH", inDefault + "/a", `[{"op":"add","path":"/spec/x","value":` + deep(10_000) + "}]", jsonPatch, "400 BadRequest"},
 		{"deep options", "DELETE", inDefault + "/a", `{"preconditions":` + deep(100_000) + "}", "", "400 BadRequest"},
 		{"doubling copies", "PATCH", inDefault + "/a", doubling + "]", jsonPatch, "422 Invalid"},
-		{"operations", "PATCH", inDefault + "/a", operations, jsonPatch, "400 BadRequest"},
+		{"operations", "PATCH", inDefault + "/a", operations, jsonPatch, "413 RequestEntityTooLarge"},
 		{"a number", "POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":1e1000000000}}`, "", "400 BadRequest"},
 		{"a long number", "POST", inDefault, `{"metadata":{"name":"b"},"spec":{"size":` + strings.Repeat("9", 1<<20) + `}}`, "", "400 BadRequest"},
 		{"many fields", "POST", inDefault + "?fieldValidation=Strict", `{"metadata":{"name":"b"},"spec":{` + manyFields(100_000) + `"size":1}}`, "", "400 BadRequest"},

@@ -1,5 +1,7 @@
 package apiextensions
 
+import "strings"
+
 // jsonPatches patch the thing t by operations.
 func jsonPatches(s *script) {
 	of := func(body string) request { return send("PATCH", things+"/t", jsonPatch, body) }
@@ -19,6 +21,8 @@ func jsonPatches(s *script) {
 	} {
 		s.same(send("PATCH", things+"/u", jsonPatch, body))
 	}
+	s.same(of("[" + strings.Repeat(`{"op":"add","path":"/many","value":1},`, 9_999) + `{"op":"add","path":"/many","value":2}]`))
+	s.same(of("[" + strings.Repeat(`{"op":"add","path":"/many","value":1},`, 10_000) + `{"op":"add","path":"/many","value":3}]`))
 	s.same(send("DELETE", things+"/u", "", ""))
 	s.differ("what is not an operation is not a patch", of(`[{"op":"frob","path":"/k"}]`))
 	s.differ("what is not an operation is not a patch", of(`[{"op":"add"}]`))

@@ -8,6 +8,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/watchmill/watchmill/registry/internal/jsonlimit"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Bounds of operations: their number, and how many bytes they may copy.
@@ -24,14 +25,15 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// Operations reads a JSON patch. The error is a [*SyntaxError], even for more than 10,000 operations.
+// Operations reads a JSON patch. The error is a [*SyntaxError]. If there are more than 10,000 operations its cause is
+// [backend.ErrTooLarge].
 func Operations(body []byte) (Patch, error) {
 	list, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return Patch{}, &SyntaxError{Reason: "the JSON patch is not a list of operations: " + err.Error(), Cause: err}
 	}
 	if len(list) > maxOperations {
-		return Patch{}, &SyntaxError{Reason: fmt.Sprintf("the JSON patch has %d operations: at most %d are allowed", len(list), maxOperations)}
+		return Patch{}, &SyntaxError{Reason: fmt.Sprintf("the JSON patch has %d operations: at most %d are allowed", len(list), maxOperations), Cause: backend.ErrTooLarge}
 	}
 	replaceWhatIsMissing(list)
 	return Patch{body: body, kind: operations, list: list}, nil
