@@ -313,20 +313,17 @@ func TestWatch_HasTheNameOfItsUser(t *testing.T) {
 	require.Equal(t, "alice", watches[0].Name)
 }
 
-// As in Kubernetes, only sendInitialEvents asks for it.
-func TestWatch_TellsTheEndOfTheInitialStateIfAskedTo(t *testing.T) {
+// As in Kubernetes, a watch of no revision need not ask for that by sendInitialEvents.
+func TestWatch_TellsTheEndOfTheInitialState(t *testing.T) {
 	s := newServer(t)
-	s.create("a", 1)
+	rev := s.create("a", 1)
 	s.cached()
-	for query, want := range map[string]string{
-		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan": "map[k8s.io/initial-events-end:true]",
-		"":                   "<nil>",
-		"&resourceVersion=0": "<nil>",
-	} {
+	for _, query := range []string{"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "", "&resourceVersion=0"} {
 		w := s.watch(inDefault + "?watch=true&allowWatchBookmarks=true" + query)
 		w.expect("ADDED a")
 		f, _ := w.next()
-		require.Equal(t, "BOOKMARK", f.Type, query)
-		require.Equal(t, want, f.str("metadata.annotations"), query)
+		require.Equal(t, "BOOKMARK map[k8s.io/initial-events-end:true]", f.Type+" "+f.str("metadata.annotations"), query)
 	}
+	f, _ := s.watch(inDefault + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + rev).next()
+	require.Equal(t, "BOOKMARK <nil>", f.Type+" "+f.str("metadata.annotations"), "there is none")
 }

@@ -43,6 +43,7 @@ func watches(s *script) {
 	for _, query := range []string{
 		"", "&resourceVersion=0", "&resourceVersion=$rv$", "&sendInitialEvents=true", "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
 		"&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "&sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1", "&resourceVersionMatch=NotOlderThan",
+		"&allowWatchBookmarks=true", "&resourceVersion=0&allowWatchBookmarks=true", "&resourceVersion=$rv$&allowWatchBookmarks=true", "&continue=x",
 		"&limit=1", "&fieldSelector=metadata.name%3Da", "&labelSelector=!!", "&fieldSelector=zz%3D1",
 	} {
 		s.same(of(query))

@@ -59,6 +59,9 @@ func (r Request) List() (*List, error) {
 		initial := IsTrue(q, "sendInitialEvents")
 		o.Initial = &initial
 	}
+	if r.Verb == "watch" {
+		o.beginWithState()
+	}
 	if err := o.parseNumbers(); err != nil {
 		return nil, err
 	}
@@ -66,6 +69,14 @@ func (r Request) List() (*List, error) {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", wrong)
 	}
 	return o, o.parseSelectors()
+}
+
+// beginWithState has a watch of no revision, which begins with the state, ask for that as sendInitialEvents does, unless it
+// has a parameter of that. As in Kubernetes, a bookmark then tells clients that want bookmarks where the state ends.
+func (o *List) beginWithState() {
+	if o.Initial == nil && o.match == "" && (o.Version == "" || o.Version == "0") {
+		o.Initial, o.match = new(true), matchNotOlderThan
+	}
 }
 
 // parseNumbers reads the parameters that are numbers.

@@ -141,6 +141,20 @@ func TestList_OfAWatch(t *testing.T) {
 	require.True(t, l.Bookmarks && l.Progress)
 	require.False(t, *l.Initial)
 	require.EqualValues(t, 7, l.Revision)
+	l, err = asked(t, "watch", "resourceVersion=7").List()
+	require.NoError(t, err)
+	require.Nil(t, l.Initial)
+}
+
+// Such a watch is one with sendInitialEvents, and what contradicts that is told.
+func TestList_OfAWatchOfNoRevisionBeginsWithTheState(t *testing.T) {
+	for _, query := range []string{"", "resourceVersion=0"} {
+		l, err := asked(t, "watch", query).List()
+		require.NoError(t, err)
+		require.True(t, *l.Initial)
+		_, err = asked(t, "watch", query+"&continue=x").List()
+		require.Equal(t, 422, codeOf(t, err))
+	}
 }
 
 // A client that names no manager is known by its User-Agent. An apply needs a name.
