@@ -2,17 +2,24 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
+	"github.com/watchmill/watchmill/serve/internal/params"
 )
 
 // delete deletes an object, or marks it.
 func (c *call) delete(ctx context.Context) error {
 	opts, marked, err := c.deleteOptions()
-	if err != nil {
+	switch {
+	case errors.Is(err, params.ErrUnreadableOnly):
+		return c.refuseReadable(ctx)
+	case err != nil:
 		return err
 	}
 	item, gone, err := c.resource.Delete(ctx, c.key(), opts)
@@ -28,6 +35,16 @@ func (c *call) delete(ctx context.Context) error {
 		Details:  &metav1.StatusDetails{Name: c.req.Name, Group: c.req.Group, Kind: c.req.Resource, UID: item.Meta().GetUID()},
 	})
 	return nil
+}
+
+// refuseReadable answers a deletion that is only for an object that storage cannot decode. As in Kubernetes one that can
+// be read stays. One that cannot stays, too: the answer is why.
+func (c *call) refuseReadable(ctx context.Context) error {
+	if _, err := c.resource.Get(ctx, c.key(), engine.GetOptions{Read: engine.Latest()}); err != nil {
+		return err
+	}
+	return apierrors.NewConflict(c.req.subject().Resource, c.req.Name, errors.New(
+		"ignoreStoreReadErrorWithClusterBreakingPotential is only for an object that storage cannot decode, and this one can be read: delete it without"))
 }
 
 // deleteCollection deletes the objects that the selectors match, at most as many as the

@@ -340,3 +340,18 @@ func TestWrite_DeletionThatHasOnlyBegun(t *testing.T) {
 		require.Equal(t, want, fmt.Sprintf("%d %s", marked.code, marked.str("kind")), query)
 	}
 }
+
+// An object that can be read stays, as in Kubernetes: the client wants to be rid of those that cannot.
+func TestWrite_DeletionOfUnreadableObjectsAloneLeavesOthers(t *testing.T) {
+	s := newServer(t)
+	s.create("a", 1)
+	const only = `{"ignoreStoreReadErrorWithClusterBreakingPotential":true}`
+	for path, want := range map[string]string{"/a": "409 Conflict", "/b": "404 NotFound", "": "422 Invalid"} {
+		a := s.do("DELETE", inDefault+path, only)
+		require.Equal(t, want, fmt.Sprintf("%d %s", a.code, a.str("reason")), a.body)
+	}
+	query := s.do("DELETE", inDefault+"/a?ignoreStoreReadErrorWithClusterBreakingPotential=true", "")
+	require.Equal(t, 409, query.code)
+	require.Contains(t, query.str("message"), "this one can be read")
+	require.Equal(t, 200, s.get(inDefault+"/a").code)
+}

@@ -170,6 +170,13 @@ func deletions(s *script) {
 	} {
 		s.same(r)
 	}
+	const unreadable = `"ignoreStoreReadErrorWithClusterBreakingPotential":true`
+	for _, r := range []request{
+		remove("q", options(unreadable)), remove("q?ignoreStoreReadErrorWithClusterBreakingPotential=true", ""), remove("none", options(unreadable)), remove("", options(unreadable)),
+		remove("q", options(unreadable+`,"gracePeriodSeconds":0,"propagationPolicy":"Background"`)), remove("q", options(unreadable+`,"preconditions":{"uid":"$uid:q$"}`)), remove("q?gracePeriodSeconds=", ""),
+	} {
+		s.same(r)
+	}
 	s.differ("a dry run is answered as what it tries", remove("q?propagationPolicy=Background&dryRun=All", ""))
 	s.differ("the objects are shown as they are marked, and not as they were", remove("?propagationPolicy=Foreground", ""))
 	s.same(get(widgets + "/q"))

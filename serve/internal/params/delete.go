@@ -2,6 +2,7 @@ package params
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"net/http"
 	"slices"
@@ -17,16 +18,51 @@ import (
 	"github.com/watchmill/watchmill/serve/internal/status"
 )
 
+// ErrUnreadableOnly: the deletion is right, but only for an object that storage cannot decode.
+var ErrUnreadableOnly = errors.New("the deletion is only for an object that storage cannot decode")
+
 // Delete reads the options of a deletion from its body or, if that is empty, from the query. marked is the
 // status code for an object that is only marked. The options say whether it is a dry run even if there is
-// an error.
+// an error, which is [ErrUnreadableOnly] or a Status.
 func (r Request) Delete(body []byte) (opts registry.DeleteOptions, marked int, err error) {
 	var given metav1.DeleteOptions
 	if err := r.readDelete(body, &given); err != nil {
 		return opts, 0, err
 	}
-	opts, err = r.deleteOptions(&given)
+	if opts, err = r.deleteOptions(&given); err == nil {
+		err = r.unreadableOnly(&given)
+	}
 	return opts, markedCode(&given), err
+}
+
+// unreadableOnly returns [ErrUnreadableOnly] if the deletion is only for an object that storage cannot decode, and nil if
+// it is not. That goes neither together with options for objects that can be read, nor for many objects.
+func (r Request) unreadableOnly(o *metav1.DeleteOptions) error {
+	if only := o.IgnoreStoreReadErrorWithClusterBreakingPotential; only == nil || !*only {
+		return nil
+	}
+	if r.Verb == "deletecollection" {
+		return r.invalid(field.Invalid(field.NewPath(ignoreReadError), true, "is not allowed for a collection: delete one object"))
+	}
+	var wrong field.ErrorList
+	for _, other := range []struct {
+		name  string
+		given bool
+	}{
+		{propagationPolicy, o.PropagationPolicy != nil},
+		//lint:ignore SA1019 clients still send it
+		{orphanDependents, o.OrphanDependents != nil},
+		{gracePeriodSeconds, o.GracePeriodSeconds != nil},
+		{"preconditions", o.Preconditions != nil},
+	} {
+		if other.given {
+			wrong = append(wrong, field.Invalid(field.NewPath(ignoreReadError), true, "cannot be set together with "+other.name))
+		}
+	}
+	if len(wrong) > 0 {
+		return r.invalid(wrong...)
+	}
+	return ErrUnreadableOnly
 }
 
 // readDelete reads the options from the body or the query.
@@ -55,7 +91,8 @@ func markedCode(o *metav1.DeleteOptions) int {
 
 // deleteQuery reads the options from the query.
 func (r Request) deleteQuery(o *metav1.DeleteOptions) error {
-	if text := r.Query.Get("gracePeriodSeconds"); text != "" {
+	if r.Query.Has(gracePeriodSeconds) {
+		text := r.Query.Get(gracePeriodSeconds)
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return status.BadRequest("gracePeriodSeconds is %q: give a number of seconds", text)
@@ -70,12 +107,15 @@ func (r Request) deleteQuery(o *metav1.DeleteOptions) error {
 		//lint:ignore SA1019 clients still send it
 		o.OrphanDependents = &orphans
 	}
+	if r.Query.Has(ignoreReadError) {
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = new(IsTrue(r.Query, ignoreReadError))
+	}
 	o.DryRun = r.Query["dryRun"]
 	o.Preconditions = r.preconditionsOfQuery()
 	return nil
 }
 
-// preconditionsOfQuery returns which object, in which state, the query means: as in Kubernetes, a
+// preconditionsOfQuery returns which object, in which state, the query means, nil for any: as in Kubernetes, a
 // deletion with one would otherwise delete another object. The resourceVersion of a deletion of many
 // says which are deleted, as in a list.
 func (r Request) preconditionsOfQuery() *metav1.Preconditions {
@@ -86,13 +126,18 @@ func (r Request) preconditionsOfQuery() *metav1.Preconditions {
 	if text := r.Query.Get("resourceVersion"); text != "" && r.Verb == "delete" {
 		p.ResourceVersion = &text
 	}
+	if p.UID == nil && p.ResourceVersion == nil {
+		return nil
+	}
 	return p
 }
 
-// The parameters that say what becomes of dependents; orphanDependents is the older form.
+// Parameters of deletions. Two say what becomes of dependents, of which orphanDependents is the older form.
 const (
-	propagationPolicy = "propagationPolicy"
-	orphanDependents  = "orphanDependents"
+	propagationPolicy  = "propagationPolicy"
+	orphanDependents   = "orphanDependents"
+	gracePeriodSeconds = "gracePeriodSeconds"
+	ignoreReadError    = "ignoreStoreReadErrorWithClusterBreakingPotential"
 )
 
 // deleteOptions returns what is given as options of the registry.

@@ -211,6 +211,24 @@ func TestDelete_OptionsOfBodyOrQuery(t *testing.T) {
 }
 
 // The older form of the propagation says whether the dependents stay.
+// Such a deletion must never be taken for one of any object.
+func TestDelete_OfUnreadableObjectsAloneIsNoOtherDeletion(t *testing.T) {
+	const only = "ignoreStoreReadErrorWithClusterBreakingPotential"
+	_, _, ofQuery := asked(t, "delete", only+"=true&dryRun=All").Delete(nil)
+	_, _, ofBody := asked(t, "delete", "").Delete([]byte(`{"` + only + `":true}`))
+	require.ErrorIs(t, ofQuery, params.ErrUnreadableOnly)
+	require.ErrorIs(t, ofBody, params.ErrUnreadableOnly)
+	_, _, no := asked(t, "delete", only+"=false&uid=u").Delete(nil)
+	require.NoError(t, no)
+	_, _, ofMany := asked(t, "deletecollection", only+"=true").Delete(nil)
+	require.Equal(t, 422, codeOf(t, ofMany))
+	for _, other := range []string{"propagationPolicy=Orphan", "orphanDependents=true", "gracePeriodSeconds=0", "uid=u", "resourceVersion=7"} {
+		_, _, err := asked(t, "delete", only+"=true&"+other).Delete(nil)
+		require.Equal(t, 422, codeOf(t, err), other)
+		require.Equal(t, only, err.(apierrors.APIStatus).Status().Details.Causes[0].Field)
+	}
+}
+
 func TestDelete_OrphanDependentsIsAnOlderForm(t *testing.T) {
 	for query, want := range map[string]metav1.DeletionPropagation{
 		"orphanDependents=true": metav1.DeletePropagationOrphan, "orphanDependents=false": metav1.DeletePropagationBackground, "": "",
@@ -233,7 +251,7 @@ func TestDelete_PreconditionsThatNoObjectMeets(t *testing.T) {
 
 // Metrics tell dry runs from others, even those that are refused.
 func TestDelete_Refusals(t *testing.T) {
-	for query, want := range map[string]int{"gracePeriodSeconds=x": 400, "propagationPolicy=Never&dryRun=All": 422, "propagationPolicy=Orphan&orphanDependents=1&dryRun=All": 422, "propagationPolicy=": 422, "dryRun=Some": 422} {
+	for query, want := range map[string]int{"gracePeriodSeconds=x": 400, "gracePeriodSeconds=": 400, "propagationPolicy=Never&dryRun=All": 422, "propagationPolicy=Orphan&orphanDependents=1&dryRun=All": 422, "propagationPolicy=": 422, "dryRun=Some": 422} {
 		opts, _, err := asked(t, "delete", query).Delete(nil)
 		require.Equal(t, want, codeOf(t, err), query)
 		require.Equal(t, strings.Contains(query, "dryRun=All"), opts.DryRun, query)
