@@ -40,9 +40,9 @@
 // The deletion of a namespace marks it, with the phase Terminating. A controller then deletes the objects that are in
 // it, of all kinds of the server that can be deleted, and lets it go once they are gone. That goes on after a restart
 // of the program. Objects with finalizers keep the namespace, and so do those that an admitter refuses to delete: the
-// conditions in the namespace's status say what is left. It is looked at again after a pause that grows to half a
-// minute, and a second after an object of a kind with the admitter below loses its last finalizer. The namespaces
-// default, kube-system and kube-public are made by Start and cannot be deleted.
+// conditions in the namespace's status say how many are left, and with which finalizers. It is looked at again after a
+// pause that grows to half a minute, and a second after an object of a kind with the admitter below loses its last
+// finalizer. The namespaces default, kube-system and kube-public are made by Start and cannot be deleted.
 //
 // In a namespace that is being deleted nothing can be created, if [Kinds.Admit] is an admitter of the kind; those of
 // this package have it. The namespace stays for two seconds at least, for writes that have passed it before.

@@ -92,7 +92,7 @@ func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[cor
 		return controller.Result{}, nil
 	}
 	m := k.markOf(o)
-	left, closing, failed := k.empty(ctx, o)
+	left, failed := k.empty(ctx, o)
 	if errors.Is(failed, errLetGo) {
 		return controller.Result{}, nil
 	}
@@ -102,9 +102,9 @@ func (k *Kinds) reconcile(ctx context.Context, name string, o *engine.Object[cor
 	now := k.cfg.Host.Clock().Now()
 	wait := m.at.Add(staysFor).Sub(now)
 	switch {
-	case closing:
+	case left.closing:
 		return controller.Result{RequeueAfter: firstLook}, nil
-	case len(left) > 0:
+	case len(left.objects) > 0:
 		return controller.Result{RequeueAfter: k.looks.When(name, now)}, nil
 	case wait > 0:
 		return controller.Result{RequeueAfter: wait}, nil

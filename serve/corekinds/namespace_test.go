@@ -218,21 +218,31 @@ func TestAdmit_NeedsTheNamespaces(t *testing.T) {
 	})
 }
 
-// An object with finalizers keeps its namespace, whose status says so.
+// Objects with finalizers keep their namespace, whose status says how many are left of each kind, and with each finalizer.
 func TestNamespace_FinalizersOfObjectsKeepIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, corekinds.Config{})
 		c.fill()
 		c.must(201, "POST", shopsOwn, `{"metadata":{"name":"kept","finalizers":["example.com/x"]}}`)
+		c.must(201, "POST", inShop+"/configmaps", `{"metadata":{"name":"kept","finalizers":["example.com/y","example.com/x"]}}`)
 		c.must(200, "DELETE", inShop, "")
 		time.Sleep(time.Minute)
 		now := c.must(200, "GET", inShop, "")
 		conditions := at(now, "status.conditions").([]any)
-		require.Len(t, conditions, 1)
-		require.Equal(t, "NamespaceContentRemaining True Some resources are remaining: widgets.example.com", told(conditions[0]))
+		require.Len(t, conditions, 2)
+		require.Equal(t, "NamespaceContentRemaining True Some resources are remaining: "+
+			"configmaps has 1 resource instances, widgets.example.com has 1 resource instances", told(conditions[0]))
+		require.Equal(t, "NamespaceFinalizersRemaining True Some content in the namespace has finalizers remaining: "+
+			"example.com/x in 2 resource instances, example.com/y in 1 resource instances", told(conditions[1]))
 		revision := at(now, "metadata.resourceVersion")
 		time.Sleep(time.Minute)
 		require.Equal(t, revision, at(c.must(200, "GET", inShop, ""), "metadata.resourceVersion"), "nothing has changed")
+
+		c.must(200, "PATCH", inShop+"/configmaps/kept", `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
+		time.Sleep(time.Minute)
+		conditions = at(c.must(200, "GET", inShop, ""), "status.conditions").([]any)
+		require.Equal(t, "NamespaceContentRemaining True Some resources are remaining: widgets.example.com has 1 resource instances", told(conditions[0]))
+		require.Equal(t, "NamespaceFinalizersRemaining True Some content in the namespace has finalizers remaining: example.com/x in 1 resource instances", told(conditions[1]))
 
 		c.must(200, "PATCH", shopsOwn+"/kept", `{"metadata":{"finalizers":null}}`, "Content-Type", merge)
 		time.Sleep(4 * time.Second)

@@ -3,7 +3,6 @@ package corekinds
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	core "k8s.io/api/core/v1"
@@ -17,12 +16,13 @@ import (
 // different errors: each would otherwise replace what the other has written, at once and for ever.
 const reportAgainAfter = 10 * time.Minute
 
-// remains is why a namespace is still there: the kinds of which objects are left, and why some could not be deleted.
-type remains struct{ left, failed string }
+// remains is why a namespace is still there: the kinds of which objects are left, the finalizers of these, and why some
+// could not be deleted.
+type remains struct{ left, finalizers, failed string }
 
 // report says in the status of a namespace why it is still there.
-func (k *Kinds) report(ctx context.Context, o *engine.Object[core.Namespace], m *mark, left []string, failed error) error {
-	r, now := remains{left: strings.Join(left, ", ")}, k.cfg.Host.Clock().Now()
+func (k *Kinds) report(ctx context.Context, o *engine.Object[core.Namespace], m *mark, left *leftovers, failed error) error {
+	r, now := remains{left: counted(left.objects, "has"), finalizers: counted(left.finalizers, "in")}, k.cfg.Host.Clock().Now()
 	if failed != nil {
 		r.failed = failed.Error()
 	}
@@ -56,25 +56,30 @@ func (m *mark) mayReport(r remains, before []core.NamespaceCondition, now time.T
 
 // conditions returns the conditions of a namespace of which that remains; nil if they are as they were.
 func (r remains) conditions(before []core.NamespaceCondition, at metav1.Time) []core.NamespaceCondition {
-	now := slices.Clone(before)
-	remaining := core.NamespaceCondition{
-		Type: core.NamespaceContentRemaining, Status: core.ConditionFalse, Reason: "ContentRemoved", Message: "All content successfully removed",
+	now, changed := slices.Clone(before), false
+	for _, c := range []core.NamespaceCondition{
+		condition(core.NamespaceContentRemaining, r.left,
+			"SomeResourcesRemain", "Some resources are remaining: ", "ContentRemoved", "All content successfully removed"),
+		condition(core.NamespaceFinalizersRemaining, r.finalizers,
+			"SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: ", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+		condition(core.NamespaceDeletionContentFailure, r.failed,
+			"ContentDeletionFailed", "", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+	} {
+		changed = setCondition(&now, c, at) || changed
 	}
-	if r.left != "" {
-		remaining.Status, remaining.Reason = core.ConditionTrue, "SomeResourcesRemain"
-		remaining.Message = "Some resources are remaining: " + r.left
-	}
-	failure := core.NamespaceCondition{
-		Type: core.NamespaceDeletionContentFailure, Status: core.ConditionFalse, Reason: "ContentDeleted",
-		Message: "All content successfully deleted, may be waiting on finalization",
-	}
-	if r.failed != "" {
-		failure.Status, failure.Reason, failure.Message = core.ConditionTrue, "ContentDeletionFailed", r.failed
-	}
-	if changed := setCondition(&now, remaining, at); !setCondition(&now, failure, at) && !changed {
+	if !changed {
 		return nil
 	}
 	return now
+}
+
+// condition returns a condition that is true if something is wrong, with a reason and a text that ends with it, and
+// otherwise false, with another reason and text.
+func condition(of core.NamespaceConditionType, wrong, reason, text, otherwise, otherText string) core.NamespaceCondition {
+	if wrong == "" {
+		return core.NamespaceCondition{Type: of, Status: core.ConditionFalse, Reason: otherwise, Message: otherText}
+	}
+	return core.NamespaceCondition{Type: of, Status: core.ConditionTrue, Reason: reason, Message: text + wrong}
 }
 
 // setCondition sets a condition, and reports whether it differs from what was there. One that says that nothing is
