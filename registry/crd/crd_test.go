@@ -185,6 +185,11 @@ func TestParse_NotesWhatHasNoEffectAndNothingElse(t *testing.T) {
 			"a: {type: object, properties: {b: {type: string}}}, b: {type: object, x-kubernetes-preserve-unknown-fields: true}, c: {type: object, additionalProperties: {type: string}}}}}"}: {
 			`version v1 has selectable fields that have no effect: ".a.c", ".d.e.f"`,
 		},
+		{"{type: object}", "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, x-kubernetes-map-type: atomic}}, " +
+			"b: {type: array, x-kubernetes-list-type: set, items: {type: array, items: {type: string}}}, c: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}"}: {
+			`version v1 has x-kubernetes-list-type: set for items of type "array", which server-side apply and rules in CEL do not support`,
+			`version v1 has x-kubernetes-list-type: set for items of type "object", which server-side apply and rules in CEL do not support`,
+		},
 		{"{type: object}", "{type: object, properties: {" + strings.Join(odd, ", ") + "}}"}: {
 			`version v1 has formats that have no effect: "o0", "o1", "o10", "o11", "o2", "o3", "o4", "o5", "o6", "o7", 2 more`,
 		},

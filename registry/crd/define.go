@@ -21,7 +21,7 @@ import (
 type Definition struct {
 	// Kind names it.
 	Kind registry.Kind
-	// Notes name the parts of the manifest that have no effect, a sentence each.
+	// Notes name the parts of the manifest that have no effect, or not all that they promise, a sentence each.
 	Notes []string
 	// Manifest is what [Parse] has read, and must not be changed; nil if [Define] has made d, and for the
 	// other versions.
@@ -204,6 +204,7 @@ func (d *Definition) readSchema(m *manifest, v *version) error {
 		return m.wrong("spec.versions.schema.openAPIV3Schema", "cannot be used: "+err.Error())
 	}
 	d.noteFormats(d.validator.ignored, v)
+	d.noteSets(v)
 	d.readRules(m, v)
 	return nil
 }

@@ -31,7 +31,8 @@
 // Other rules, formats that Kubernetes does not know, fields and keywords that no manifest has, selectable
 // fields that the schema does not have, columns whose paths are not understood, and a webhook that
 // converts versions are not honoured, and are named in [Definition].Notes. With such a webhook only the
-// version that is stored is served.
+// version that is stored is served. A note also says so if server-side apply has no means to merge a list, which is a set
+// of objects or of lists.
 //
 // # Concurrency
 //

@@ -75,6 +75,21 @@ func (d *Definition) noteFormats(gone []string, of *version) {
 	d.noteUnused(of.title(), "formats", gone, 0)
 }
 
+// noteSets notes the sets of a version whose items are objects or lists. Their items have to differ, but merging and rules
+// know sets of scalars alone.
+func (d *Definition) noteSets(of *version) {
+	for _, items := range []string{"array", "object"} {
+		found := false
+		eachSchema(d.validator.schema, func(s *spec.Schema) {
+			kind, _ := s.Extensions.GetString("x-kubernetes-list-type")
+			found = found || kind == "set" && s.Items != nil && s.Items.Schema != nil && s.Items.Schema.Type.Contains(items)
+		})
+		if found {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s has x-kubernetes-list-type: set for items of type %q, which server-side apply and rules in CEL do not support", of.title(), items))
+		}
+	}
+}
+
 // noteKeywords notes the keywords of a version that schemas do not have, such as those that are
 // misspelled.
 func (d *Definition) noteKeywords(of *version) error {
