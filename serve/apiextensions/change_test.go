@@ -140,6 +140,22 @@ func TestChange_OfTheRestLeavesTheKindAlone(t *testing.T) {
 	})
 }
 
+// As in Kubernetes, a client that applies a condition leaves those of others alone.
+func TestStatus_ConditionsAreAppliedByTheirTypes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, apiextensions.Config{})
+		c.define(definition("widgets", "Widget"))
+		applied := c.must(200, "PATCH", definitionsPath+"/"+widgetsName+"/status?fieldManager=me",
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","status":{"conditions":[{"type":"Mine","status":"True"}]}}`,
+			"Content-Type", "application/apply-patch+yaml")
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True", "Mine=True"}, conditions(applied.object()))
+		gone := c.must(200, "PATCH", definitionsPath+"/"+widgetsName+"/status?fieldManager=me",
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","status":{}}`, "Content-Type", "application/apply-patch+yaml")
+		require.Equal(t, []string{"NamesAccepted=True", "Established=True"}, conditions(gone.object()))
+		c.must(200, "PATCH", definitionsPath+"/"+widgetsName+"/status?dryRun=All", `{"status":{"conditions":[{"message":"without a type"}]}}`, "Content-Type", "application/merge-patch+json")
+	})
+}
+
 // defineRivals defines widgets, and then worlds, which have the same short name.
 func (c *cluster) defineRivals() {
 	c.t.Helper()
