@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/watchmill/watchmill/internal/pipenet"
@@ -31,6 +32,7 @@ func TestHarden_KeepsConnectionsLongerThanClientsDo(t *testing.T) {
 			s.create(fmt.Sprint("after-", pause.Milliseconds()), 1)
 		}
 		by.CloseIdleConnections()
-		time.Sleep(time.Second) // until the server knows
+		time.Sleep(time.Second)
+		synctest.Wait() // until the server knows
 	})
 }
