@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +42,17 @@ func TestBackend_AWriteWhoseAnswerCannotBeReadIsUncertain(t *testing.T) {
 			require.ErrorIs(t, err, backend.ErrUncertain)
 		})
 	}
+}
+
+// Whether an object was created is not known of a write whose answer breaks off, whatever its beginning says.
+func TestBackend_AWriteWhoseAnswerBreaksOffHasCreatedNothingForSure(t *testing.T) {
+	b := pretend(t, func(*http.Request) (*http.Response, error) {
+		return reply(http.StatusCreated, iotest.ErrReader(io.ErrUnexpectedEOF))
+	})
+	answer, created, err := b.ForwardUpdate(t.Context(), "default/a", "", []byte(object("a", 1)), registry.WriteOptions{})
+	require.ErrorIs(t, err, backend.ErrUncertain)
+	require.False(t, created)
+	require.Empty(t, answer)
 }
 
 // The client of a replica is not to blame for what the origin answers, nor may it take a write

@@ -208,8 +208,10 @@ func (b *Backend) do(ctx context.Context, r *request) (answer, error) {
 		a.storage = b.storageOf(resp.Header) // now: by the end of the body there may be newer answers
 		return a, r.read(&arriving{ctx: ctx, from: resp.Body, late: late, wait: b.config.RequestTimeout, part: r.part, tooLarge: b.tooLarge(r)})
 	}
-	a.body, err = readBody(ctx, resp.Body, b.tooLarge(r))
-	return a, err
+	if a.body, err = readBody(ctx, resp.Body, b.tooLarge(r)); err != nil {
+		return answer{}, err
+	}
+	return a, nil
 }
 
 // tooLarge is the error of an answer to r with more bytes than it may have.
