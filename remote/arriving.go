@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -50,7 +49,7 @@ func (a *arriving) Read(p []byte) (int, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		a.failed = unreachable(cmp.Or(context.Cause(a.ctx), err))
+		a.failed = brokenOff(a.ctx, err)
 		err = a.failed
 	}
 	return n, err

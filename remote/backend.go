@@ -292,13 +292,13 @@ func revisionOf(text string) (store.Revision, error) {
 
 // collection returns a request for the smallest collection that has all keys with the
 // prefix: an object, those of a namespace, or those of all namespaces.
-func (b *Backend) collection(whole string) *request {
-	prefix := strings.TrimSuffix(whole, "/")
-	namespace, name, _ := strings.Cut(prefix, "/")
+func (b *Backend) collection(prefix string) *request {
+	path := strings.TrimSuffix(prefix, "/")
+	namespace, name, _ := strings.Cut(path, "/")
 	if b.kind.ClusterScoped {
-		namespace, name = "", prefix
+		namespace, name = "", path
 	}
-	r := &request{method: http.MethodGet, namespace: cmp.Or(b.config.Namespace, namespace), query: url.Values{}, prefix: whole}
+	r := &request{method: http.MethodGet, namespace: cmp.Or(b.config.Namespace, namespace), query: url.Values{}, prefix: prefix}
 	if !strings.Contains(name, "/") { // no name has one
 		r.only = name
 	}

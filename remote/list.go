@@ -63,21 +63,21 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 	if scan.State || continued {
 		r.part = b.keepHold
 	}
-	var page *page
+	var first *page
 	if scan.State {
-		page, err = b.pageToWatch(ctx, r, query, scan.Revision)
+		first, err = b.pageToWatch(ctx, r, query, scan.Revision)
 	} else {
-		page, err = b.page(ctx, r, query)
+		first, err = b.page(ctx, r, query)
 		err = listError(err, scan.Revision, continued)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list := page.list(last)
+	list := first.list(last)
 	if scan.Limit > 0 {
 		return list, nil
 	}
-	return b.readOn(ctx, r, list, page.size, continued)
+	return b.readOn(ctx, r, list, first.size, continued)
 }
 
 // readOn adds the pages that follow list, which r has read in size bytes: it has no limit, but the

@@ -31,7 +31,7 @@ type page struct {
 // page requests a page of a list.
 func (b *Backend) page(ctx context.Context, r *request, query url.Values) (*page, error) {
 	b.selectors(query, r.only)
-	p := &page{}
+	p := &page{objects: []*store.Object{}}
 	r.query, r.read = query, func(body *arriving) error {
 		in := &pageReader{page: p, backend: b, request: r, body: body, values: newValues(body)}
 		return in.read()
@@ -63,10 +63,8 @@ func (r *pageReader) read() error {
 		}
 		return cmp.Or(r.refused, r.body.failed, fmt.Errorf("%s: the server's list does not parse: %w", r.backend.config.URL, err))
 	}
-	if r.size = r.body.size; r.revision == 0 {
-		return r.noRevision()
-	}
-	return nil
+	r.size = r.body.size
+	return r.takeRevision() // there may be no metadata
 }
 
 func (r *pageReader) readList() error {
@@ -109,23 +107,22 @@ func (r *pageReader) readMetadata() error {
 	if err := r.value(&r.metadata); err != nil {
 		return err
 	}
-	var err error
-	if r.revision, err = revisionOf(r.metadata.ResourceVersion); err != nil {
-		r.refused = r.noRevision()
-	} else if r.request.revised != nil {
+	if r.refused = r.takeRevision(); r.refused == nil && r.request.revised != nil {
 		r.refused = r.body.pauseFor(func() error { return r.request.revised(r.revision) })
 	}
 	return r.refused
 }
 
-// noRevision is the error of a list without a revision that can be.
-func (r *pageReader) noRevision() error {
-	_, err := revisionOf(r.metadata.ResourceVersion)
-	return fmt.Errorf("%s: the server's list: %w", r.backend.config.URL, err)
+// takeRevision takes the revision from the metadata.
+func (r *pageReader) takeRevision() (err error) {
+	if r.revision, err = revisionOf(r.metadata.ResourceVersion); err != nil {
+		return fmt.Errorf("%s: the server's list: %w", r.backend.config.URL, err)
+	}
+	return nil
 }
 
 func (r *pageReader) readItems() error {
-	r.objects = nil
+	r.objects = r.objects[:0]
 	switch c, err := r.peek(); {
 	case err != nil:
 		return err
@@ -166,9 +163,6 @@ func (r *pageReader) value(v any) error {
 // list returns the page as a list, of the last storage if it does not name another.
 func (p *page) list(last string) *backend.List {
 	list := &backend.List{Revision: p.revision, Items: p.objects, StoreID: cmp.Or(p.storage, last)}
-	if list.Items == nil {
-		list.Items = []*store.Object{}
-	}
 	if p.metadata.Continue != "" {
 		list.Continue, list.Remaining = tokenMark+p.metadata.Continue, -1
 	}

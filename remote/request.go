@@ -238,10 +238,12 @@ func readBody(ctx context.Context, body io.Reader, tooLarge *SizeError) ([]byte,
 	case err == nil:
 		return text, nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return nil, unreachable(err)
+	return nil, brokenOff(ctx, err)
+}
+
+// brokenOff is the error of an answer to a request with ctx whose body has failed with err.
+func brokenOff(ctx context.Context, err error) error {
+	return unreachable(cmp.Or(context.Cause(ctx), err))
 }
 
 // noAnswer is the error of a request that took longer than RequestTimeout.
