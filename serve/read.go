@@ -55,7 +55,7 @@ func (c *call) answer(code int, item registry.Item) error {
 
 // asTable returns one object as a table.
 func (c *call) asTable(item registry.Item) ([]byte, error) {
-	t, err := c.table()
+	t, err := c.table(c.encodings.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, item func(registry.I
 	if !c.form.Shape.IsTable() {
 		return c.encodings.List(c.info, c.form, meta)
 	}
-	t, err := c.table()
+	t, err := c.table(c.encodings.Table)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -191,7 +191,7 @@ func (c *call) listForm(meta metav1.ListMeta) (head []byte, item func(registry.I
 	return head, t.Row, err
 }
 
-// table returns the table that the client asks for.
-func (c *call) table() (*encode.Table, error) {
-	return c.encodings.Table(c.info, c.req.query.Get("includeObject"), c.form)
+// table returns the table that the client asks for, as newTable makes it.
+func (c *call) table(newTable func(of *registry.Info, include string, as accept.Form) (*encode.Table, error)) (*encode.Table, error) {
+	return newTable(c.info, c.req.query.Get("includeObject"), c.form)
 }

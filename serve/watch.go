@@ -67,7 +67,7 @@ func (w *watching) start() error {
 	}
 	w.bookmarks = o.Bookmarks
 	if c.form.Shape.IsTable() {
-		if w.table, err = c.encodings.EventTable(c.info, c.req.query.Get("includeObject"), c.form); err != nil {
+		if w.table, err = c.table(c.encodings.EventTable); err != nil {
 			return err
 		}
 	}
