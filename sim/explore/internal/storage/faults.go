@@ -26,13 +26,13 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 	case script.Repeat:
 		s.inject(script.Repeat, faulty.Rule{Ops: next, Times: 1, Do: faulty.RepeatEvent()})
 	case script.FailLists:
-		s.inject(script.FailLists, faulty.Rule{Ops: lists, Times: step.N, Do: s.failList})
+		s.inject(script.FailLists, faulty.Rule{Ops: lists, Times: step.N, Do: failing(&s.FailedLists)})
 		s.BreakWatches(ErrExpired)
 	case script.FailWatches:
 		s.inject(script.FailWatches, faulty.Rule{Ops: []faulty.Op{faulty.OpWatch}, Times: step.N, Do: faulty.Fail(ErrOutage)})
 		s.BreakWatches(ErrOutage)
 	case script.FailCalls:
-		s.inject(script.FailCalls, faulty.Rule{Ops: singleCalls, Times: step.N, Do: s.failCall})
+		s.inject(script.FailCalls, faulty.Rule{Ops: singleCalls, Times: step.N, Do: failing(&s.FailedCalls)})
 	case script.SlowLists:
 		if s.blocks {
 			s.inject(script.SlowLists, faulty.Rule{Ops: lists, Times: step.N, Do: faulty.After(s.delayed)})
@@ -51,16 +51,12 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 // singleCalls are the operations that FailCalls makes fail.
 var singleCalls = []faulty.Op{faulty.OpGet, faulty.OpPut, faulty.OpRemove, faulty.OpEmit, faulty.OpRevision, faulty.OpCompact}
 
-// failCall makes a call fail before it has an effect.
-func (s *Storage[T]) failCall(_ context.Context, c *faulty.Call, _ func()) {
-	s.FailedCalls++
-	c.Err = ErrOutage
-}
-
-// failList makes a list fail.
-func (s *Storage[T]) failList(_ context.Context, c *faulty.Call, _ func()) {
-	s.FailedLists++
-	c.Err = ErrOutage
+// failing makes calls fail before they have an effect, and counts them.
+func failing(count *uint64) func(context.Context, *faulty.Call, func()) {
+	return func(_ context.Context, c *faulty.Call, _ func()) {
+		*count++
+		c.Err = ErrOutage
+	}
 }
 
 // Back returns the revision n before the newest, and at least the first.
