@@ -2,8 +2,7 @@ package load
 
 import (
 	"runtime"
-	"runtime/debug"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,22 +14,60 @@ import (
 	"github.com/watchmill/watchmill/sim/scenario"
 )
 
+// requireNoneSince requires that every goroutine was there before.
+func requireNoneSince(t *testing.T, before goroutines) {
+	t.Helper()
+	for g := range allGoroutines() {
+		require.True(t, before[g], g)
+	}
+}
+
 // In a bubble time passes as soon as all goroutines wait or have ended, so one that
 // has just ended must not be counted any more; runtime.NumGoroutine counts it in hundreds of
 // the rounds.
 func TestGoroutines_ThatHaveEndedAreNotCounted(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	runFinalizers() // they are counted while they run, and without collections there are no others
 	synctest.Test(t, func(t *testing.T) {
-		before := goroutines()
-		for range 5000 {
+		before := allGoroutines()
+		for range 1000 {
 			for range 5 {
 				go func() {}()
 			}
 			time.Sleep(time.Millisecond)
-			require.LessOrEqual(t, goroutines(), before, "goroutines from before the test may end")
+			requireNoneSince(t, before)
 		}
 	})
+}
+
+// They come and go with collections, and are not the run's.
+func TestGoroutines_OfFinalizersAndCleanupsAreNotCounted(t *testing.T) {
+	before := allGoroutines()
+	var running sync.WaitGroup
+	running.Add(2)
+	end := make(chan struct{})
+	defer close(end)
+	runtime.SetFinalizer(new([64]byte), func(*[64]byte) { running.Done(); <-end })
+	runtime.AddCleanup(new([64]byte), func(int) { running.Done(); <-end }, 0)
+	runtime.GC()
+	running.Wait()
+	requireNoneSince(t, before)
+}
+
+func TestGoroutines_AreAllCountedThoughTheirStacksAreLong(t *testing.T) {
+	const count = 2000
+	before := allGoroutines()
+	var waiting sync.WaitGroup
+	waiting.Add(count)
+	end := make(chan struct{})
+	defer close(end)
+	for range count {
+		go func() { waiting.Done(); <-end }()
+	}
+	waiting.Wait()
+	since := allGoroutines()
+	for g := range before {
+		delete(since, g)
+	}
+	require.Len(t, since, count)
 }
 
 // runLeaving runs a plan that asserts that no goroutine is left, and does something once the goroutines before it are counted.
@@ -67,14 +104,17 @@ func TestRun_SaysThatAGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// runFinalizers runs those that are due. They run in no order, but before those of the next
-// collection.
-func runFinalizers() {
-	for range 2 {
-		var ran atomic.Bool
-		runtime.SetFinalizer(new([64]byte), func(*[64]byte) { ran.Store(true) })
-		for !ran.Load() {
-			runtime.GC()
-		}
-	}
+// What ends during a run does not make up for what is left.
+func TestRun_SaysThatAGoroutineIsLeftThoughAnotherEndsMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, ending := make(chan struct{}), make(chan struct{})
+		defer close(left)
+		go func() { <-ending }()
+		rep := runLeaving(t, func() {
+			close(ending)
+			go func() { <-left }()
+		})
+		require.False(t, rep.OK())
+		require.Equal(t, rep.GoroutinesBefore+1, rep.Metrics["goroutines"])
+	})
 }

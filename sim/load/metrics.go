@@ -11,7 +11,7 @@ import (
 func (r *run) metrics(j *judgement, stages []report.Stage) map[string]float64 {
 	m := map[string]float64{
 		"lost":           float64(j.lost),
-		"goroutines":     float64(r.goroutines[1]),
+		"goroutines":     float64(r.goroutines),
 		"engine-relists": float64(r.stats.Relists),
 	}
 	if !r.interrupted {

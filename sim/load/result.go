@@ -23,7 +23,7 @@ func (r *run) report() *report.Report {
 		Schema: report.Schema, Scenario: r.plan.Name, About: r.plan.About, Small: r.plan.IsSmall,
 		Seed: r.plan.Seed, Plan: r.plan.Hash, Build: report.ThisBuild(),
 		Started: r.started, Load: r.load.Seconds(), Took: r.took.Seconds(), Interrupted: r.interrupted,
-		GoroutinesBefore: float64(r.goroutines[0]),
+		GoroutinesBefore: float64(len(r.before)),
 		Broken:           j.broken, Errors: r.failed.all(), Remarks: remarks, Faults: happened,
 		// In JSON, empty lists are not null.
 		Samples: append([]report.Sample{}, r.sampler.samples...), Assertions: []report.Assertion{},

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +72,10 @@ type run struct {
 	closing   context.Context
 	endPauses context.CancelFunc
 
-	goroutines [2]int // before and after
+	// before are the goroutines that ran at the start and have not ended since, and
+	// goroutines is how many there are at the end.
+	before     goroutines
+	goroutines int
 	// endObserving ends what [Options].Observe has started; nil if there is nothing.
 	endObserving func()
 	started      time.Time
@@ -113,12 +116,11 @@ func Run(ctx context.Context, plan *scenario.Plan, opts Options) (*report.Report
 
 // newRun returns a run in which nothing has started.
 func newRun(plan *scenario.Plan, opts Options) *run {
-	r := &run{
+	return &run{
 		plan: plan, opts: opts, stopwatch: timing.NewStopwatch(), clock: &timing.Clock{},
 		started: time.Now(), // until the load begins
+		before:  allGoroutines(),
 	}
-	r.goroutines[0] = goroutines()
-	return r
 }
 
 // start makes the engine, its storage and its clients.
@@ -183,12 +185,13 @@ func (r *run) close() error {
 	r.unobserve()
 	err := errors.Join(r.closeClients(), r.engine.Close(), r.host.Close(), r.storage.Close())
 	for range 200 {
-		if r.goroutines[1] = goroutines(); r.goroutines[1] <= r.goroutines[0] {
+		now := allGoroutines()
+		maps.DeleteFunc(r.before, func(ended string, _ bool) bool { return !now[ended] })
+		if r.goroutines = len(now); r.goroutines == len(r.before) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	r.goroutines[0] = min(r.goroutines[0], r.goroutines[1]) // without those that have ended meanwhile, and were not the run's
 	return err
 }
 
@@ -354,17 +357,4 @@ func (r *run) config() engine.Config[content.Item] {
 		cfg.Backoff.HealthyAfter = time.Second
 	}
 	return cfg
-}
-
-// goroutines returns the number of goroutines, without those that have ended; the
-// runtime's finalizer goroutine counts while it runs. [runtime.NumGoroutine] adds up
-// counters while they change, and still counts a goroutine that has ended until its thread
-// has freed it, which may be late on a busy machine. A goroutine profile counts while the
-// world is stopped.
-func goroutines() int {
-	for room := runtime.NumGoroutine() + 1; ; room *= 2 {
-		if n, all := runtime.GoroutineProfile(make([]runtime.StackRecord, room)); all {
-			return n
-		}
-	}
 }

@@ -48,8 +48,7 @@ func newStartedRun(t *testing.T, s *scenario.Scenario) *run {
 	t.Helper()
 	plan, err := s.Resolve(scenario.Options{})
 	require.NoError(t, err)
-	r := &run{plan: plan, stopwatch: timing.NewStopwatch(), clock: &timing.Clock{}}
-	r.goroutines[0] = goroutines()
+	r := &run{plan: plan, stopwatch: timing.NewStopwatch(), clock: &timing.Clock{}, before: allGoroutines()}
 	require.NoError(t, r.start())
 	t.Cleanup(func() { require.NoError(t, r.close()) })
 	return r
