@@ -75,7 +75,7 @@ func New(format *registry.Format, cfg Config) (*Backend, error) {
 	b := &Backend{config: cfg, format: format, kind: kind, running: map[*watch]struct{}{}}
 	b.client, b.watches = cfg.Client, cfg.Client
 	if cfg.Client == nil {
-		b.client, b.watches = newClient(), newClient()
+		b.client, b.watches = newClient(cfg.TLS), newClient(cfg.TLS)
 	}
 	b.newest = newNewest(b.askNewest)
 	return b, nil

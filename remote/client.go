@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
@@ -22,14 +23,18 @@ const idleTimeout = 25 * time.Second
 // probes are those of TCP. There are several, since a network may lose some.
 var probes = net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: pingTimeout / 5, Count: 5}
 
-// newClient returns a client with connections of its own, which it leaves if they do not answer. If the
-// program has replaced [http.DefaultTransport] by one of another type, that is used as it is.
-func newClient() *http.Client {
+// newClient returns a client with connections of its own, which it leaves if they do not answer, and which
+// speak TLS as secure says. If the program has replaced [http.DefaultTransport] by one of another type, that is used
+// as it is.
+func newClient(secure *tls.Config) *http.Client {
 	by, known := http.DefaultTransport.(*http.Transport)
 	if !known {
 		return &http.Client{}
 	}
 	by = by.Clone()
+	if secure != nil {
+		by.TLSClientConfig = secure.Clone()
+	}
 	if by.IdleConnTimeout <= 0 || by.IdleConnTimeout > idleTimeout {
 		by.IdleConnTimeout = idleTimeout
 	}
@@ -38,6 +43,9 @@ func newClient() *http.Client {
 	}
 	if by.DialContext != nil {
 		by.DialContext = probing(by.DialContext)
+	}
+	if secure != nil && secure.GetClientCertificate != nil {
+		return &http.Client{Transport: &renewing{now: by}}
 	}
 	return &http.Client{Transport: by}
 }

@@ -20,7 +20,7 @@ import (
 func TestClient_ProbesItsConnections(t *testing.T) {
 	h := httptest.NewServer(http.NotFoundHandler())
 	defer h.Close()
-	client := remote.NewClient()
+	client := remote.NewClient(nil)
 	defer client.CloseIdleConnections()
 	by := client.Transport.(*http.Transport)
 	dial := by.DialContext

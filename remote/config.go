@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -30,7 +31,12 @@ type Config struct {
 	// that read the object first, as updates and deletions through a replica do, find no
 	// other objects.
 	Labels, Fields string
-	// Token is sent as a bearer token; "" is none. Client certificates belong in Client.
+	// TLS is how the backend's own clients speak to a server of https: the RootCAs of a private authority, and the
+	// Certificates by which the server knows them, or a GetClientCertificate for one that is renewed: it is called for
+	// each connection, and a 401 makes later requests open another. It is copied. Nil means the system's authorities,
+	// and no certificate. A Client has its own.
+	TLS *tls.Config
+	// Token is sent as a bearer token; "" is none.
 	Token string
 	// TokenSource returns the bearer token of a request, in place of Token: for one that
 	// expires. It is called concurrently, for each request, with the request's context. A request
@@ -130,6 +136,9 @@ func (c *Config) validateServer() error {
 	if _, err := fields.ParseSelector(c.Fields); err != nil {
 		return wrongField("Fields", "does not parse: "+err.Error())
 	}
+	if err := c.validateTLS(u.Scheme); err != nil {
+		return err
+	}
 	switch {
 	case strings.ContainsAny(c.Namespace, "/%") || c.Namespace == "." || c.Namespace == "..":
 		return wrongField("Namespace", fmt.Sprintf("is %q; give a name without slashes and percent signs, other than . and ..", c.Namespace))
@@ -139,6 +148,23 @@ func (c *Config) validateServer() error {
 		return wrongField("Token", noToken)
 	case c.Client != nil && c.Client.Timeout != 0:
 		return wrongField("Client", fmt.Sprintf("has a Timeout of %v, which would end watches; leave it zero and use RequestTimeout", c.Client.Timeout))
+	}
+	return nil
+}
+
+// validateTLS returns an error if TLS would not be used.
+func (c *Config) validateTLS(scheme string) error {
+	if c.TLS == nil {
+		return nil
+	}
+	_, known := http.DefaultTransport.(*http.Transport)
+	switch {
+	case c.Client != nil:
+		return wrongField("TLS", "is set, and so is Client; give it to the Client's transport instead")
+	case scheme != "https":
+		return wrongField("TLS", "is set, but URL is of http, over which all is sent readably; give a URL of https")
+	case !known:
+		return wrongField("TLS", fmt.Sprintf("is set, but the clients would use http.DefaultTransport, which is a %T; give a Client", http.DefaultTransport))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func TestClient_LeavesADeadConnectionOfHTTP2(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- h.Serve(p) }()
-		client := remote.NewClient()
+		client := remote.NewClient(nil)
 		by := client.Transport.(*http.Transport)
 		by.Protocols = over
 		by.IdleConnTimeout = 0 // without TLS a request after it opens a connection that it does not use

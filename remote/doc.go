@@ -110,7 +110,7 @@
 //
 // # Security
 //
-// To the origin a replica is one user, that of [Config].Token, TokenSource or Client, whichever
+// To the origin a replica is one user, that of [Config].Token, TokenSource, TLS or Client, whichever
 // user sends a request to the replica. So a replica must authorize its users itself, by
 // Authorize of package serve.
 //

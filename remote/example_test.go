@@ -5,10 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
-	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/registry"
@@ -88,9 +85,8 @@ func ExampleKinds() {
 	// Output: example.com v1 Widget
 }
 
-// The certificate of the server is of a private authority, which a client of one's own knows. It gives up
-// connections that are dead, as that of a [remote.Backend] does.
-func ExampleConfig_client() {
+// A private authority has signed the certificate of the server.
+func ExampleConfig_tls() {
 	kind := registry.Config[Widget]{Kind: registry.Kind{Group: "example.com", Version: "v1", Kind: "Widget"}}
 	origin, err := registry.New(kind)
 	if err != nil {
@@ -106,20 +102,11 @@ func ExampleConfig_client() {
 
 	authorities := x509.NewCertPool()
 	authorities.AddCert(listening.Certificate())
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{RootCAs: authorities} // and Certificates, to show one of its own
-	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
-	transport.DialContext = (&net.Dialer{
-		Timeout:         30 * time.Second,
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 3 * time.Second, Count: 5},
-	}).DialContext
-	defer transport.CloseIdleConnections()
-
 	format, err := registry.FormatOf(kind)
 	if err != nil {
 		panic(err)
 	}
-	there, err := remote.New(format, remote.Config{URL: listening.URL, Client: &http.Client{Transport: transport}})
+	there, err := remote.New(format, remote.Config{URL: listening.URL, TLS: &tls.Config{RootCAs: authorities}})
 	if err != nil {
 		panic(err)
 	}

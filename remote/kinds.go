@@ -76,7 +76,7 @@ func Kinds(ctx context.Context, cfg Config) ([]Served, error) {
 	cfg = cfg.withDefaults()
 	client := cfg.Client
 	if client == nil {
-		client = newClient()
+		client = newClient(cfg.TLS)
 		defer client.CloseIdleConnections()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.RequestTimeout, cfg.noAnswer())

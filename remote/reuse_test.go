@@ -29,7 +29,7 @@ func TestClient_LeavesAnIdleConnectionBeforeTheServerDoes(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- h.Serve(p) }()
-		client := remote.NewClient()
+		client := remote.NewClient(nil)
 		defer func() {
 			client.CloseIdleConnections()
 			time.Sleep(time.Second) // until the server knows

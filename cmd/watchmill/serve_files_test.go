@@ -93,28 +93,35 @@ func (a *authority) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}))
 }
 
-// client returns a certificate for a user.
-func (a *authority) client(user string) tls.Certificate {
+// sign returns a certificate, with its key.
+func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user}, NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	template.NotAfter = time.Now().Add(time.Hour)
 	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	require.NoError(a.t, err)
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}
 }
 
+// client returns a certificate for a user.
+func (a *authority) client(user string) tls.Certificate {
+	a.t.Helper()
+	return a.sign(&x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: user}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+}
+
 // server returns a certificate for a server of that name, and its key.
 func (a *authority) server(name string) (certificate, key string) {
 	a.t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(a.t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(3), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour)}
-	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
-	require.NoError(a.t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(a.t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+	return inPEM(a.t, a.sign(&x509.Certificate{SerialNumber: big.NewInt(3), DNSNames: []string{name}}))
+}
+
+// inPEM returns a certificate and its key as they are in files.
+func inPEM(t *testing.T, pair tls.Certificate) (certificate, key string) {
+	t.Helper()
+	encoded, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	require.NoError(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
 }
 
 // A certificate that is renewed is served at once, when its key has come, too.
@@ -134,7 +141,7 @@ func TestServe_ReadsItsCertificateAgain(t *testing.T) {
 		defer conn.Close()
 		return conn.ConnectionState().PeerCertificates[0].DNSNames
 	}
-	require.Contains(t, log.String(), "clients refuse the certificate", "it has no end")
+	require.Contains(t, log.String(), "a certificate is not valid now", "it has no end")
 	require.Equal(t, []string{"first.example.com"}, served())
 	certificate, key = selfSigned(t, "second.example.com")
 	rewrite(t, opts.CertFile, certificate)
@@ -161,7 +168,7 @@ func TestServe_WarnsOfACertificateThatIsNotValidNow(t *testing.T) {
 		opts.Log = log
 		_, stop := serving(t, opts)
 		stop()
-		require.Equal(t, c.warns, strings.Contains(log.String(), "clients refuse the certificate"), log.String())
+		require.Equal(t, c.warns, strings.Contains(log.String(), "a certificate is not valid now"), log.String())
 	}
 }
 

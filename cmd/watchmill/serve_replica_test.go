@@ -123,3 +123,39 @@ func TestServe_AReplicaPassesScalesOn(t *testing.T) {
 	code, missing := call(t, "PUT", replica+inDefault+"/b/scale", "", `{"metadata":{"name":"b"},"spec":{"replicas":6}}`)
 	require.Equal(t, 404, code, missing)
 }
+
+// An origin whose certificate a private authority has signed knows its replica by a certificate, too. The connection
+// of one that is trusted no longer is left, although a watch goes on over it.
+func TestServe_AReplicaShowsACertificateThatIsRenewed(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	servers, first, second := newAuthority(t), newAuthority(t), newAuthority(t)
+	certificate, key := servers.server("localhost")
+	rewrite(t, file("cert"), certificate)
+	rewrite(t, file("key"), key)
+	rewrite(t, file("servers"), servers.pem())
+	show := func(by *authority) {
+		certificate, key := inPEM(t, by.client("replica"))
+		rewrite(t, file("shown"), certificate)
+		rewrite(t, file("shown-key"), key)
+	}
+	show(first)
+	rewrite(t, file("clients"), first.pem())
+	at, stopOrigin := serving(t, server.Options{Data: "memory", CertFile: file("cert"), KeyFile: file("key"), ClientCAFile: file("clients")})
+	defer stopOrigin()
+	replica, stopReplica := serving(t, server.Options{
+		Data: "memory", Upstream: strings.Replace(at, "127.0.0.1", "localhost", 1),
+		UpstreamCAFile: file("servers"), UpstreamCertFile: file("shown"), UpstreamKeyFile: file("shown-key"),
+	})
+	defer stopReplica()
+	create := func(name string) int {
+		code, _ := call(t, "POST", replica+inDefault, "", fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"size":3}}`, name))
+		return code
+	}
+	require.Equal(t, 201, create("a"))
+	rewrite(t, file("clients"), second.pem())
+	require.Contains(t, []int{500, 503}, create("b"), "the certificate is trusted no longer: a new connection says so before or after the request is sent")
+	show(second)
+	require.Eventually(t, func() bool { return create("c") == 201 }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, 201, create("d"))
+}

@@ -71,7 +71,7 @@ func openData(opts *Options, host *engine.Host, log *slog.Logger) (*data, error)
 	name, place, _ := strings.Cut(where, ":")
 	switch {
 	case opts.Upstream != "":
-		origin, err := opts.origin()
+		origin, err := opts.origin(log)
 		if err != nil {
 			return nil, err
 		}

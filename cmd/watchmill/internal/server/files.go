@@ -100,10 +100,10 @@ func readPair(certFile, keyFile string) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// readAuthorities reads a file of certificates in PEM. It refuses a file if any of them cannot be
-// parsed, since the clients of that authority would only see their handshakes fail.
-func readAuthorities(name string) ([]*x509.Certificate, error) {
-	wrong := func(problem string) error { return &engine.ConfigError{Field: "--client-ca", Problem: problem} }
+// readAuthorities reads a file of certificates in PEM, which a flag names. It refuses a file if any of them cannot be
+// parsed, since whatever that authority signs would only see its handshakes fail.
+func readAuthorities(flag, name string) ([]*x509.Certificate, error) {
+	wrong := func(problem string) error { return &engine.ConfigError{Field: flag, Problem: problem} }
 	text, err := readFile(name)
 	if err != nil {
 		return nil, wrong("cannot be read: " + err.Error())

@@ -20,7 +20,10 @@ type Flags struct {
 	Data                     string         `default:"memory" placeholder:"WHERE" help:"Where objects live (${default}): memory; bolt:FILE, which lasts; or, if the program is watchmill-etcd, etcd:HOST:PORT[,HOST:PORT...][/PREFIX], which several servers share."`
 	Snapshot                 help.Given     `placeholder:"FILE" help:"Write a snapshot of the file of --data to this file, at the start and each --snapshot-every. Once it is whole it replaces the one before, if that is of the same objects. watchmill store restore makes a file of it."`
 	SnapshotEvery            *time.Duration `placeholder:"D" help:"How often to write --snapshot, such as 15m (1h)."`
-	Upstream                 help.Given     `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there. If a private authority has signed its certificate, name the authority's in the environment, by SSL_CERT_FILE (not on macOS and Windows)."`
+	Upstream                 help.Given     `placeholder:"URL" help:"Be a replica of this server: reads and watches here, writes there."`
+	UpstreamCA               help.Given     `name:"upstream-ca" placeholder:"FILE" help:"Certificates of the authorities that may have signed that of --upstream, if a private one has. It is read at the start."`
+	UpstreamCert             help.Given     `placeholder:"FILE" help:"Certificate to show to --upstream. It is read again for a new connection when it or the key has changed."`
+	UpstreamKey              help.Given     `placeholder:"FILE" help:"Private key of --upstream-cert."`
 	UpstreamTokenFile        help.Given     `placeholder:"FILE" help:"The bearer token for --upstream. The file is read for each request, so that the token may be renewed. It is sent readably to a URL of http://."`
 	Kubeconfig               help.Given     `placeholder:"FILE" help:"Write a kubeconfig for the server to this file."`
 	TokenFile                help.Given     `placeholder:"FILE" help:"Users, a line each: token,user,uid,\"group1,group2\". kubectl sends tokens over TLS alone. The file is read again when it changes. While it is gone, or has no token, those that it had stay valid: to lock all out, leave a token that nobody knows."`
@@ -116,6 +119,7 @@ const compressAbove = 128 << 10
 func (f *Flags) Options(storages Storages, out, log io.Writer) Options {
 	o := Options{
 		Listen: f.Listen, CRDs: f.CRD, AllowCRDs: f.AllowCRDs, CoreKinds: f.CoreKinds, GarbageCollector: f.GarbageCollector, Data: f.Data, Storages: storages, Upstream: string(f.Upstream), UpstreamTokenFile: string(f.UpstreamTokenFile),
+		UpstreamCAFile: string(f.UpstreamCA), UpstreamCertFile: string(f.UpstreamCert), UpstreamKeyFile: string(f.UpstreamKey),
 		Kubeconfig: string(f.Kubeconfig), TokenFile: string(f.TokenFile), CertFile: string(f.TLSCert), KeyFile: string(f.TLSKey), ClientCAFile: string(f.ClientCA), Hosts: f.Host, Metrics: f.Metrics,
 		Snapshot: string(f.Snapshot), AuditLog: string(f.AuditLog), Inspect: string(f.Inspect),
 		Limits: serve.Limits{

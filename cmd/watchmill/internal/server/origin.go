@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,27 +20,10 @@ import (
 	"github.com/watchmill/watchmill/serve/apiextensions"
 )
 
-// mayFollow returns an error if another flag does not go with --upstream, or needs it.
-func (o *Options) mayFollow() error {
-	switch {
-	case o.UpstreamTokenFile != "" && o.Upstream == "":
-		return &engine.ConfigError{Field: "--upstream-token-file", Problem: "is for the server of --upstream, which is missing; give both or neither"}
-	case o.AllowCRDs && o.Upstream != "":
-		return &engine.ConfigError{Field: "--allow-crds", Problem: "cannot be given together with --upstream: definitions are created at the server that it follows"}
-	case o.CoreKinds && o.Upstream != "":
-		return &engine.ConfigError{Field: "--core-kinds", Problem: "cannot be given together with --upstream: a replica has the kinds of the server that it follows"}
-	case o.GarbageCollector && o.Upstream != "":
-		return &engine.ConfigError{Field: "--garbage-collector", Problem: "cannot be given together with --upstream: objects are deleted at the server that it follows"}
-	case o.Upstream != "" && o.Data != "memory":
-		return &engine.ConfigError{Field: "--data", Problem: "cannot be given together with --upstream: a replica's objects are at the server that it follows"}
-	}
-	return nil
-}
-
 // originKinds returns the kinds that the server of --upstream serves, each in the version that this
 // prefers. What discovery does not tell, it takes from the server's definitions, if it may read them.
 func (o *Options) originKinds(ctx context.Context, log *slog.Logger) ([]kind, error) {
-	cfg, err := o.origin()
+	cfg, err := o.origin(log)
 	if err != nil {
 		return nil, err
 	}
@@ -142,35 +124,4 @@ func listOrigin(ctx context.Context, origin remote.Config, of registry.Kind) (_ 
 		return nil, err
 	}
 	return list.Items, nil
-}
-
-// origin returns the configuration of the client of the server that a replica follows.
-func (o *Options) origin() (remote.Config, error) {
-	// Clients that apply read from the replica, and their writes go to the origin, so both
-	// need the managed fields.
-	cfg := remote.Config{URL: o.Upstream, KeepManagedFields: true}
-	if o.UpstreamTokenFile == "" {
-		return cfg, nil
-	}
-	cfg.TokenSource = func(context.Context) (string, error) { return readToken(o.UpstreamTokenFile) }
-	if _, err := readToken(o.UpstreamTokenFile); err != nil {
-		return cfg, err
-	}
-	return cfg, nil
-}
-
-// readToken returns the token in the file of --upstream-token-file.
-func readToken(name string) (string, error) {
-	wrong := func(problem string) error {
-		return &engine.ConfigError{Field: "--upstream-token-file", Problem: problem}
-	}
-	text, err := readFile(name)
-	if err != nil {
-		return "", wrong("cannot be read: " + err.Error())
-	}
-	token := string(bytes.TrimSpace(text))
-	if token == "" {
-		return "", wrong(fmt.Sprintf("is %s, which has no token; write one to it", name))
-	}
-	return token, nil
 }

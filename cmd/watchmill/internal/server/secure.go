@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -44,12 +45,7 @@ func (o *Options) secure(cfg *serve.Config, listen *serve.ListenOptions) (s secu
 		}
 		return s, nil
 	}
-	for flag, file := range map[string]string{"--tls-cert": o.CertFile, "--tls-key": o.KeyFile} {
-		if file == "" {
-			return s, &engine.ConfigError{Field: flag, Problem: "is missing; give --tls-cert and --tls-key together"}
-		}
-	}
-	pair, err := load(cfg.Logger, func() (*tls.Certificate, error) { return o.pair(cfg.Logger) }, o.CertFile, o.KeyFile)
+	pair, err := loadPair(cfg.Logger, "--tls-cert", o.CertFile, "--tls-key", o.KeyFile)
 	if err != nil {
 		return s, err
 	}
@@ -82,17 +78,24 @@ func (o *Options) knowTokens(cfg *serve.Config) (first string, err error) {
 	return known.value.Load().first, nil
 }
 
-// pair reads the server's certificate and its key. The log has a line about one that clients
-// refuse.
-func (o *Options) pair(log *slog.Logger) (*tls.Certificate, error) {
-	pair, err := readPair(o.CertFile, o.KeyFile)
-	if err != nil {
-		return nil, &engine.ConfigError{Field: "--tls-cert and --tls-key", Problem: "cannot be used: " + err.Error()}
+// loadPair reads a certificate and its key, which flags name, and again when they change. The log has a line about a
+// certificate that the other side refuses.
+func loadPair(log *slog.Logger, certFlag, certFile, keyFlag, keyFile string) (*reloaded[*tls.Certificate], error) {
+	for flag, file := range map[string]string{certFlag: certFile, keyFlag: keyFile} {
+		if file == "" {
+			return nil, &engine.ConfigError{Field: flag, Problem: fmt.Sprintf("is missing; give %s and %s together", certFlag, keyFlag)}
+		}
 	}
-	if now := time.Now(); now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter) {
-		log.Warn("clients refuse the certificate, which is not valid now", "file", o.CertFile, "from", pair.Leaf.NotBefore, "until", pair.Leaf.NotAfter)
-	}
-	return &pair, nil
+	return load(log, func() (*tls.Certificate, error) {
+		pair, err := readPair(certFile, keyFile)
+		if err != nil {
+			return nil, &engine.ConfigError{Field: certFlag + " and " + keyFlag, Problem: "cannot be used: " + err.Error()}
+		}
+		if now := time.Now(); now.Before(pair.Leaf.NotBefore) || now.After(pair.Leaf.NotAfter) {
+			log.Warn("a certificate is not valid now, so that the other side refuses it", "file", certFile, "from", pair.Leaf.NotBefore, "until", pair.Leaf.NotAfter)
+		}
+		return &pair, nil
+	}, certFile, keyFile)
 }
 
 // trustClients makes users of the clients that show a certificate of --client-ca, if it is
@@ -129,7 +132,7 @@ type authorities struct {
 }
 
 func newAuthorities(file string, plain *tls.Config) (*authorities, error) {
-	all, err := readAuthorities(file)
+	all, err := readAuthorities("--client-ca", file)
 	if err != nil {
 		return nil, err
 	}

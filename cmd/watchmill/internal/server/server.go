@@ -49,6 +49,9 @@ type Options struct {
 	// Upstream is the URL of a server to be a replica of, "" for none, and
 	// UpstreamTokenFile has the bearer token for it.
 	Upstream, UpstreamTokenFile string
+	// UpstreamCAFile has the certificates of the authorities that sign that of Upstream, "" for the system's, and
+	// UpstreamCertFile and UpstreamKeyFile are the certificate to show there, "" for none.
+	UpstreamCAFile, UpstreamCertFile, UpstreamKeyFile string
 	// Kubeconfig is the file in which to write a kubeconfig, "" for none.
 	Kubeconfig string
 	// TokenFile has the users with their tokens, "" for none. CertFile and KeyFile are

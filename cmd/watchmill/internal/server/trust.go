@@ -18,7 +18,7 @@ func (o *Options) trusted(log *slog.Logger, chain [][]byte) (all [][]byte, err e
 	}
 	var others []*x509.Certificate
 	if o.ClientCAFile != "" {
-		if others, err = readAuthorities(o.ClientCAFile); err != nil {
+		if others, err = readAuthorities("--client-ca", o.ClientCAFile); err != nil {
 			return nil, err
 		}
 	}
