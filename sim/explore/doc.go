@@ -21,6 +21,8 @@
 //     others get ahead of it ([script.Slow]);
 //   - storage may close, lose or expire watches, lose or repeat events, fail to list, to watch,
 //     to read or to write, be slow, and compact its history;
+//   - storage may leave writes without an answer, which it has done, does some steps later or never
+//     does ([script.LoseAnswers]);
 //   - storage may go back ([script.Rewind]), and then have other writes at the same
 //     revisions ([script.Rewrite]), beneath watches, informers and object caches: in half of
 //     the scenarios without transactions, since less is known of an engine after that;
@@ -64,7 +66,9 @@
 // until it has learned of the new one, and from then on only the new one.
 //
 // A write must store the value that it was given, under its key and with its TTL, and nothing
-// if an equal value is there. A call that is refused must have a reason for that: the revision
+// if an equal value is there. A write without an answer must fail as one whose outcome is unknown and must not
+// be tried again: storage was asked once for the change that the call was to make, and all that is shown later must
+// agree with whether that was done. A call that is refused must have a reason for that: the revision
 // is no longer kept or has not come, or the engine is not ready or cannot reach storage. The
 // engine must keep the events that its window's limits say, and no more; those from before its
 // start, too, if storage has kept them. A watch that says that it has left out events must have

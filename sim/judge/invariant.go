@@ -64,7 +64,8 @@ const (
 // Conditions of a whole engine.
 const (
 	// Acknowledged: a write makes the change that it was asked for, and returns its revision
-	// and the object that it has stored.
+	// and the object that it has stored. If storage does not answer, it makes that change or none, and
+	// says that the outcome is unknown.
 	Acknowledged Invariant = "acknowledged"
 	// Refusals: a call fails only for a reason that exists.
 	Refusals Invariant = "refusals"

@@ -69,6 +69,28 @@ func TestDraw_StorageMayHaveAPast(t *testing.T) {
 	require.Greater(t, before, 40)
 }
 
+// Answers are lost in a third of the scenarios, right before writes.
+func TestDraw_AnswersToWritesAreLost(t *testing.T) {
+	scenarios, lost := 0, 0
+	for seed := range uint64(300) {
+		before := lost
+		steps := Draw(seed, 9, 200).Steps
+		for i, s := range steps {
+			if s.Do == LoseAnswers {
+				lost++
+				require.Contains(t, answeredVerbs, steps[i+1].Do)
+			}
+		}
+		if lost > before {
+			scenarios++
+		}
+	}
+	require.Greater(t, scenarios, 60)
+	require.Less(t, scenarios, 120)
+	require.Greater(t, lost, 3*scenarios)
+	require.Equal(t, "answers to writes are lost n=2 seed=0x3", Step{Do: LoseAnswers, N: 2, Seed: 3, Turns: Unlimited}.String())
+}
+
 func TestScenario_EveryOneIsKeptByJSON(t *testing.T) {
 	for seed := range uint64(30) {
 		s := Draw(seed, 9, 200)

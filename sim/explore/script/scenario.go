@@ -97,7 +97,8 @@ type Step struct {
 	// that users call it meanwhile, until the next [Recover].
 	Unnoticed bool `json:"unnoticed,omitzero"`
 	// N is a number of turns, events, objects, calls or revisions. [Take], [Pages],
-	// [NextPage], [FailLists], [FailWatches], [SlowLists], [FailCalls] and [Fail] require it.
+	// [NextPage], [FailLists], [FailWatches], [SlowLists], [FailCalls], [LoseAnswers] and [Fail]
+	// require it.
 	N int `json:"n,omitzero"`
 	// Turns is how many turns a call may wait for; a negative value, such as [Unlimited],
 	// means all.
@@ -261,11 +262,13 @@ const (
 	// FailLists and FailWatches make the next N calls fail, and SlowLists makes the next
 	// N slow if storage may block. Each also ends storage's watches. FailCalls makes the next
 	// N other calls of the engine with the cache fail, before they have an effect: those that read
-	// or write an object, ask for the revision or compact.
+	// or write an object, ask for the revision or compact. LoseAnswers leaves its next N writes without
+	// an answer, which have then been done, are done some steps later or never are: Seed decides which.
 	FailLists
 	FailWatches
 	SlowLists
 	FailCalls
+	LoseAnswers
 	// Block makes storage's watches deliver nothing, until Unblock.
 	Block
 	Unblock

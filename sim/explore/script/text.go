@@ -44,7 +44,7 @@ var verbNames = [verbs]string{
 	Subscribe: "subscribe", Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
-	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow", FailCalls: "calls fail",
+	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow", FailCalls: "calls fail", LoseAnswers: "answers to writes are lost",
 	Block: "storage goes silent", Unblock: "storage delivers again",
 	Compact: "compact", Discard: "discard", Rewind: "storage goes back", Rewrite: "storage goes back and has other writes", Recover: "engine recovers",
 	Cancel: "context ends", Panic: "handler panics", Fail: "handler fails", Slow: "slow is actor",
@@ -152,7 +152,7 @@ func (s *Start) String() string {
 // seeded reports whether a step with the verb uses its seed.
 func (v Verb) seeded() bool {
 	switch v {
-	case Write, Lease, Remove, Emit, Create, Change, RemoveIf, Race, Transact, Get, List, WaitFor, Pages, Follow, NextPage, Acquire, Fetch, Release, Rewind, Rewrite:
+	case Write, Lease, Remove, Emit, Create, Change, RemoveIf, Race, Transact, Get, List, WaitFor, Pages, Follow, NextPage, Acquire, Fetch, Release, LoseAnswers, Rewind, Rewrite:
 		return true
 	}
 	return false

@@ -106,7 +106,7 @@ func (s *Step) validate(field string, setup *Setup) error {
 // counts reports whether a step with the verb is about N things, at least one.
 func (v Verb) counts() bool {
 	switch v {
-	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists, FailCalls, Fail:
+	case Take, Pages, NextPage, FailLists, FailWatches, SlowLists, FailCalls, LoseAnswers, Fail:
 		return true
 	}
 	return false

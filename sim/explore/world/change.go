@@ -34,7 +34,7 @@ type changing[T any] struct {
 // change changes, deletes or creates an object by one of the calls that can: see [script.Change].
 func (w *World[T]) change(s script.Step) {
 	draw := rand.New(rand.NewPCG(s.Seed, 1))
-	c := changing[T]{engine: w.engineOfStep(s), asked: w.changeTo(w.cfg.Draw(draw), 0), now: w.clock.Now()}
+	c := changing[T]{engine: w.writer(s), asked: w.changeTo(w.cfg.Draw(draw), 0), now: w.clock.Now()}
 	_, since, known := w.history().Get(c.asked.key)
 	c.known, c.since = known, w.history().Shown(since)
 	calls := []func(*changing[T]) (*engine.Object[T], error){

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/sim/explore/script"
 	"github.com/watchmill/watchmill/sim/judge"
 	"github.com/watchmill/watchmill/store"
+	"github.com/watchmill/watchmill/store/backend"
 )
 
 // Contained is the invariant that no panic escapes from a world, and that none of the
@@ -79,6 +80,7 @@ var hashedErrors = []error{
 	storage.ErrOutage, execution.ErrCanceled, engine.ErrStopped, engine.ErrExpired, engine.ErrSlowConsumer, engine.ErrHandler, engine.ErrHandlerPanic, engine.ErrDeadline,
 	engine.ErrEngineClosed, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrPrecondition,
 	engine.ErrFuture, engine.ErrNotReady, engine.ErrWatchNotStarted, engine.ErrIdle, store.ErrClosed, context.Canceled,
+	backend.ErrUncertain,
 }
 
 // Play plays a scenario of package script in a world of its own, and blocks until it has

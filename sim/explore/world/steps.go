@@ -14,6 +14,7 @@ import (
 func (w *World[T]) do(s script.Step) {
 	defer func(calls, lists uint64) { w.failedCalls, w.failedLists = calls, lists }(w.failedCalls, w.failedLists)
 	w.failedCalls, w.failedLists = w.storage.FailedCalls, w.storage.FailedLists
+	w.storage.BeginStep()
 	switch s.Do {
 	case script.Write, script.Lease, script.Remove, script.Emit:
 		w.write(s)

@@ -57,19 +57,16 @@ func (w *World[T]) write(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	before := w.newest()
 	a, o, err := w.requestWrite(s, value)
-	if err != nil {
-		w.trace.Result(0, err)
-		_, since, _ := w.history().Get(a.key)
-		switch {
-		case !w.hasFailed(err):
-			w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
-		case since > before:
-			w.fail(judge.Failed(judge.Acknowledged, s.Do.String(), "%q was written, in spite of: %v", a.key, err))
-		}
-		return
+	w.trace.Result(revisionOf(o), err)
+	switch _, since, _ := w.history().Get(a.key); {
+	case w.isUnanswered(s, a, err):
+	case err == nil:
+		w.judgeWrite(a, o)
+	case !w.hasFailed(err):
+		w.fail(judge.Failed(judge.Refusals, s.Do.String(), "%v", err))
+	case since > before:
+		w.fail(judge.Failed(judge.Acknowledged, s.Do.String(), "%q was written, in spite of: %v", a.key, err))
 	}
-	w.trace.Result(o.Revision, nil)
-	w.judgeWrite(a, o)
 }
 
 // judgeWrite judges a write that was to make the change a by what it returned and by what the
@@ -108,7 +105,7 @@ func (w *World[T]) written(value T) T {
 // requestWrite makes the call of a step that writes. It returns the change that the call asks for,
 // and the object that it has returned; an Emit returns no more of that than the revision.
 func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.Object[T], err error) {
-	ctx, e := context.Background(), w.engineOfStep(s)
+	ctx, e := context.Background(), w.writer(s)
 	switch s.Do {
 	case script.Emit:
 		a = w.changeTo(value, 0)
@@ -136,7 +133,7 @@ func (w *World[T]) requestWrite(s script.Step, value T) (a asked[T], o *engine.O
 
 // lease stores a value with a TTL, by one of the calls that can.
 func (w *World[T]) lease(s script.Step, a asked[T]) (*engine.Object[T], error) {
-	ctx, e, value := context.Background(), w.engineOfStep(s), *a.value
+	ctx, e, value := context.Background(), w.writer(s), *a.value
 	switch rand.New(rand.NewPCG(s.Seed, 6)).IntN(3) {
 	case 0:
 		return e.PutWith(ctx, value, engine.PutOptions{TTL: s.For})
@@ -161,7 +158,7 @@ func (w *World[T]) create(s script.Step) {
 	value := w.cfg.Draw(rand.New(rand.NewPCG(s.Seed, 1)))
 	a := w.changeTo(value, 0)
 	_, _, taken := w.history().Get(a.key)
-	o, err := w.engineOfStep(s).Create(context.Background(), value)
+	o, err := w.writer(s).Create(context.Background(), value)
 	w.judgeResult(s, a, o, err, engine.ErrExists, taken)
 }
 
@@ -175,8 +172,11 @@ func (w *World[T]) deleteIf(s script.Step) {
 	key := keys[s.Seed%uint64(len(keys))]
 	_, since, _ := w.history().Get(key)
 	meant := engine.Preconditions{Revision: w.history().Shown(store.Revision(max(1, int(since)-s.N)))}
-	o, err := w.engineOfStep(s).Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
+	o, err := w.writer(s).Delete(context.Background(), key, engine.DeleteOptions{Preconditions: meant})
 	w.trace.Result(w.newest(), err)
+	if w.isUnanswered(s, asked[T]{kind: store.Deleted, key: key}, err) {
+		return
+	}
 	w.judgeRefusal(s, err, engine.ErrPrecondition, meant.Revision != w.history().Shown(since))
 	if err == nil {
 		w.judgeWrite(asked[T]{kind: store.Deleted, key: key}, o)
@@ -209,14 +209,14 @@ func (w *World[T]) race(s script.Step) {
 // raceByReplace replaces the state at the revision meant, after another write.
 func (w *World[T]) raceByReplace(s script.Step, draw *rand.Rand, a asked[T], mine T, meant store.Revision) {
 	overtaken := w.writeAsRival(draw, a.key)
-	o, err := w.engineOfStep(s).Replace(context.Background(), mine, meant)
+	o, err := w.writer(s).Replace(context.Background(), mine, meant)
 	w.judgeResult(s, a, o, err, engine.ErrConflict, overtaken)
 }
 
 // raceByUpdate updates the object, and another write comes while the function of the update runs first.
 func (w *World[T]) raceByUpdate(s script.Step, draw *rand.Rand, a asked[T], mine T, opts engine.UpdateOptions) {
 	calls, overtaken, stale := 0, false, false
-	o, err := w.engineOfStep(s).Update(context.Background(), a.key, func(current T) (T, error) {
+	o, err := w.writer(s).Update(context.Background(), a.key, func(current T) (T, error) {
 		if calls++; calls == 1 {
 			overtaken = w.writeAsRival(draw, a.key)
 			stale = overtaken
@@ -243,7 +243,7 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 		value = w.cfg.Draw(draw)
 	}
 	before, a := w.newest(), w.changeTo(value, 0)
-	o, err := w.engineOfStep(script.Step{Uncached: true}).Put(context.Background(), value)
+	o, err := w.writer(script.Step{Uncached: true}).Put(context.Background(), value)
 	w.judgeResult(script.Step{Do: script.Race}, a, o, err, nil, false)
 	return w.newest() > before && a.key == key
 }
@@ -252,6 +252,9 @@ func (w *World[T]) writeAsRival(draw *rand.Rand, key string) bool {
 // exactly if due is set.
 func (w *World[T]) judgeResult(s script.Step, a asked[T], o *engine.Object[T], err, reason error, due bool) {
 	w.trace.Result(revisionOf(o), err)
+	if w.isUnanswered(s, a, err) {
+		return
+	}
 	if w.judgeRefusal(s, err, reason, due); err == nil {
 		w.judgeWrite(a, o)
 	}

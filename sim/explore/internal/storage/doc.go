@@ -2,7 +2,7 @@
 // memory that fails, loses history and goes back in time when the scenario says so. It keeps
 // the history with which the world must agree.
 //
-//	step of the scenario ──▶ Disturb: faults, broken watches, Compact
+//	step of the scenario ──▶ Disturb: faults, broken watches, lost answers, Compact
 //	                         Rewind:  back to a revision, and on with others
 //	                         Transact: several changes at one revision
 //	                            │

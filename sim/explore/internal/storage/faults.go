@@ -33,6 +33,8 @@ func (s *Storage[T]) Disturb(step script.Step) error {
 		s.BreakWatches(ErrOutage)
 	case script.FailCalls:
 		s.inject(script.FailCalls, faulty.Rule{Ops: singleCalls, Times: step.N, Do: failing(&s.FailedCalls)})
+	case script.LoseAnswers:
+		s.loseAnswers(step)
 	case script.SlowLists:
 		if s.blocks {
 			s.inject(script.SlowLists, faulty.Rule{Ops: lists, Times: step.N, Do: faulty.After(s.delayed)})
@@ -85,11 +87,12 @@ func (s *Storage[T]) unblock() {
 	s.Wake()
 }
 
-// RemoveFaults removes all faults and wakes the watches.
+// RemoveFaults removes all faults, does the late writes that are left, and wakes the watches.
 func (s *Storage[T]) RemoveFaults() {
 	for _, verb := range slices.Sorted(maps.Keys(s.faults)) {
 		s.end(verb)
 	}
+	s.doAllLate()
 	s.unblock()
 }
 

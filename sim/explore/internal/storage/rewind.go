@@ -11,7 +11,7 @@ import (
 )
 
 // Rewind takes storage back to rev, as when it is restored from a backup: later writes are
-// gone, others are written in their place, and no object expires any more. Watches end
+// gone, others are written in their place, no object expires any more, and no late write is done. Watches end
 // with err.
 func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	s.Disturbed = true
@@ -28,7 +28,7 @@ func (s *Storage[T]) Rewind(rev store.Revision, others []T, err error) error {
 	if s.Uncached != nil {
 		s.Uncached.Replace(inner)
 	}
-	s.History, s.leases, s.Listed = s.History.Fork(rev), nil, 0
+	s.History, s.leases, s.late, s.Listed = s.History.Fork(rev), nil, nil, 0
 	s.times = s.times[:rev-judge.First]
 	for _, value := range others {
 		key := s.keyOf(value)

@@ -49,6 +49,8 @@ type Storage[T any] struct {
 	Breaks []error
 	// FailedCalls is how many calls FailCalls has made fail, and FailedLists how many lists FailLists has.
 	FailedCalls, FailedLists uint64
+	// Unanswered are the writes that were left without an answer, until the world takes them.
+	Unanswered []Unanswered[T]
 	// Disturbed: a step has injected a fault, or storage has gone back.
 	Disturbed bool
 	// ClockJumped: the clock was corrected, so it is not known when objects expire.
@@ -77,6 +79,8 @@ type Storage[T any] struct {
 	blocks, keepsHistory bool
 	// faults are the active faults, by the verb that injected them.
 	faults map[script.Verb]*faulty.Fault
+	// late are the writes without an answer that are still to be done.
+	late []*lateWrite
 	// leases are the objects that expire.
 	leases leases
 	// times are when the changes were made, from the one after the first revision on.
