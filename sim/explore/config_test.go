@@ -153,8 +153,15 @@ func TestPlay_RefusesTwoEnds(t *testing.T) {
 	s := script.Scenario{Setup: script.Setup{BookmarkPeriod: time.Second}, Abrupt: true, Drain: true}
 	_, err := Play(Things(), s)
 	requireField(t, "Drain", err)
-	s.Abrupt = false
+	s.Drain, s.Impatient = false, true
+	_, err = Play(Things(), s)
+	requireField(t, "Impatient", err)
+	s.Abrupt, s.Drain = false, true
 	finding, err := Play(Things(), s)
+	require.NoError(t, err)
+	require.Nil(t, finding)
+	s.Impatient = false
+	finding, err = Play(Things(), s)
 	require.NoError(t, err)
 	require.Nil(t, finding)
 }

@@ -47,7 +47,8 @@
 //     storage;
 //   - two writers may write one key, one in the middle of the other's write ([script.Race]);
 //   - in the end the engines are closed at rest, or in the middle of their work
-//     ([script.Scenario].Abrupt), or drained there ([script.Scenario].Drain);
+//     ([script.Scenario].Abrupt), or drained there ([script.Scenario].Drain), by a caller whose
+//     context may end first ([script.Scenario].Impatient), and who then drains again or closes;
 //   - after the end another engine may start on empty storage ([script.Scenario].Restart):
 //     it must refuse revisions and lists of the first.
 //
@@ -74,7 +75,8 @@
 // start, too, if storage has kept them. A watch that says that it has left out events must have
 // been behind, and must count them. A watch that ends since it is behind must have had events to
 // deliver. A drain must have given watches, and an informer, all that was acknowledged, and must
-// refuse what is written meanwhile.
+// refuse what is written meanwhile. One whose context ends must fail, and so must a drain after it. A watch that the error
+// does not name must have had what had arrived from storage; one that it names must not, and can resume where it says.
 //
 // # How calls are judged before the engine has noticed that storage went back
 //

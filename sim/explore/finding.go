@@ -57,7 +57,10 @@ func (f *Finding) String() string {
 	if f.Scenario.Abrupt {
 		b.WriteString("  and the engine is closed in the middle of its work\n")
 	}
-	if f.Scenario.Drain {
+	switch {
+	case f.Scenario.Impatient:
+		b.WriteString("  and the engine is drained, by a caller whose context ends\n")
+	case f.Scenario.Drain:
 		b.WriteString("  and the engine is drained\n")
 	}
 	if f.Scenario.Restart {

@@ -54,7 +54,17 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 	s.Steps = append(s.Steps, last()...)
 	s.Steps = loseAnswers(seed, d.callDuringRewinds(seed, s.Steps))
 	s.Setup.drawPast(seed)
+	s.drawImpatience(seed)
 	return s
+}
+
+// drawImpatience makes a drain whose context ends of the end of a third of the abrupt scenarios. It draws from a source of
+// its own, as drawPast does.
+func (s *Scenario) drawImpatience(seed uint64) {
+	own := rand.New(rand.NewPCG(seed, 0x94d049bb133111eb))
+	if s.Abrupt && own.IntN(3) == 0 {
+		s.Abrupt, s.Drain, s.Impatient = false, true, true
+	}
 }
 
 // drawing is the state of Draw: its random source, and what is drawn so far.

@@ -69,6 +69,27 @@ func TestDraw_StorageMayHaveAPast(t *testing.T) {
 	require.Greater(t, before, 40)
 }
 
+// The context of a drain ends in a third of the scenarios that would be abrupt, and in no others.
+func TestDraw_DrainsMayBeCutShort(t *testing.T) {
+	abrupt, drained, impatient := 0, 0, 0
+	for seed := range uint64(400) {
+		s := Draw(seed, 9, 1)
+		require.NoError(t, s.Validate())
+		switch {
+		case s.Abrupt:
+			abrupt++
+		case s.Impatient:
+			require.True(t, s.Drain)
+			impatient++
+		case s.Drain:
+			drained++
+		}
+	}
+	require.Greater(t, abrupt, impatient)
+	require.Greater(t, drained, impatient)
+	require.Greater(t, impatient, 20)
+}
+
 // Answers are lost in a third of the scenarios, right before writes.
 func TestDraw_AnswersToWritesAreLost(t *testing.T) {
 	scenarios, lost := 0, 0

@@ -23,6 +23,9 @@ type Scenario struct {
 	// Drain drains the engine, and the one without a cache, after the last step, while consumers
 	// read, instead of letting it come to rest first. A write in the middle of that must be refused.
 	Drain bool `json:"drain,omitzero"`
+	// Impatient has the context of each drain end before that is done: by Seed, at once or after some turns, and with the
+	// faults that storage has or without. Then the engine is drained again, or closed. It requires Drain.
+	Impatient bool `json:"impatient,omitzero"`
 	// Restart starts another engine on empty storage afterwards. It must refuse to resume
 	// at the positions of consumers of the first, and to go on with its last list.
 	Restart bool `json:"restart,omitzero"`

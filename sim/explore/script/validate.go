@@ -26,6 +26,9 @@ func (s *Scenario) Validate() error {
 	if s.Abrupt && s.Drain {
 		return &engine.ConfigError{Field: "Drain", Problem: "is set together with Abrupt; choose one end"}
 	}
+	if s.Impatient && !s.Drain {
+		return &engine.ConfigError{Field: "Impatient", Problem: "is set without Drain, whose context it ends; set both"}
+	}
 	if s.Setup.BookmarkPeriod > maxBookmarkPeriod {
 		return &engine.ConfigError{Field: "Setup.BookmarkPeriod", Problem: fmt.Sprintf("is %v; give at most %v", s.Setup.BookmarkPeriod, maxBookmarkPeriod)}
 	}

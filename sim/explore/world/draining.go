@@ -19,10 +19,12 @@ const drainTime = 10 * time.Minute
 
 // drainAll drains the engine, and then the one without a cache, if there is one, while consumers read, whatever
 // they are in the middle of. A write that comes meanwhile must be refused. Afterwards everything that storage
-// had acknowledged has been delivered.
+// had acknowledged has been delivered, unless the context of a drain has ended.
 func (w *World[T]) drainAll() {
-	w.storage.RemoveFaults()
-	w.endFailures()
+	if !w.scenario.Impatient || w.scenario.Seed%2 == 0 {
+		w.storage.RemoveFaults()
+		w.endFailures()
+	}
 	w.closing = true
 	follows, expired := w.informerFollows(), w.engine.Stats().Expired
 	through := w.drainEngine(w.engine)
@@ -33,13 +35,13 @@ func (w *World[T]) drainAll() {
 	w.drain()
 	w.judgeWatches()
 	w.judgeFigures()
-	if follows && w.engine.Stats().Expired == expired && w.failed == nil {
+	if follows && w.engine.Stats().Expired == expired && w.failed == nil && !w.scenario.Impatient {
 		w.judgeInformerThrough(through)
 	}
 }
 
 // drainEngine drains an engine. Each of its watches that is ended by that must have had everything up to the
-// revision that it returns.
+// revision that it returns, unless the context of the drain has ended.
 func (w *World[T]) drainEngine(e *engine.Engine[T]) (through store.Revision) {
 	acknowledged, open := w.newest(), []*watch[T](nil)
 	for _, r := range w.started {
@@ -48,7 +50,11 @@ func (w *World[T]) drainEngine(e *engine.Engine[T]) (through store.Revision) {
 			open = append(open, r)
 		}
 	}
-	if err := w.drainWhileReading(e, func() { acknowledged = max(acknowledged, w.writeWhileDraining(e)) }); err != nil {
+	d := newDrain(w, e, open)
+	err := w.drainWhileReading(d, func() { acknowledged = max(acknowledged, w.writeWhileDraining(e)) })
+	if open = d.open; err != nil && d.cut {
+		open = w.judgeCutDrain(d, err)
+	} else if err != nil || d.early {
 		w.fail(judge.Failed(judge.Conserved, "drain", "%v", err))
 	}
 	through = acknowledged
@@ -98,18 +104,20 @@ func (w *World[T]) shownAfter(rev store.Revision) store.Revision {
 
 // drainWhileReading drains an engine, and calls meanwhile in the middle of that. Consumers read when it would
 // otherwise be idle, and time passes when they have nothing to read.
-func (w *World[T]) drainWhileReading(e *engine.Engine[T], meanwhile func()) (err error) {
+//
+// An impatient caller's context ends then, too, or has before.
+func (w *World[T]) drainWhileReading(d *drain[T], refused func()) (err error) {
 	left := drainTime
 	idle := func() bool {
 		return !w.sched.InTurn() && (w.readSome() || w.sched.HasTurns()) || w.passToNext(&left)
 	}
 	after := rand.New(rand.NewPCG(w.scenario.Seed, 8)).IntN(20)
+	meanwhile := func() {
+		refused()
+		d.end(w)
+	}
 	w.sched.Wait(execution.Waiting{Patience: script.Unlimited, Idle: idle, Meanwhile: meanwhile, After: after}, func() {
-		if w.seams.drain != nil {
-			err = w.seams.drain(w, e)
-			return
-		}
-		err = e.Drain(context.Background())
+		err = d.call(w)
 	})
 	return err
 }

@@ -12,11 +12,11 @@ import (
 // dropped.
 func closeAtDrain(such func(*World[Thing], *engine.Engine[Thing]) bool) func(*once) seams[Thing] {
 	return func(*once) seams[Thing] {
-		return seams[Thing]{drain: func(w *World[Thing], e *engine.Engine[Thing]) error {
+		return seams[Thing]{drain: func(ctx context.Context, w *World[Thing], e *engine.Engine[Thing]) error {
 			if such(w, e) {
 				return e.Close()
 			}
-			return e.Drain(context.Background())
+			return e.Drain(ctx)
 		}}
 	}
 }
@@ -28,7 +28,7 @@ func isUncached(w *World[Thing], e *engine.Engine[Thing]) bool { return e == w.u
 // closeOnLoops closes the engine when it is to be drained once all other consumers have read, if there are still loops
 // in the middle of a batch.
 func closeOnLoops(*once) seams[Thing] {
-	return seams[Thing]{drain: func(w *World[Thing], e *engine.Engine[Thing]) error {
+	return seams[Thing]{drain: func(ctx context.Context, w *World[Thing], e *engine.Engine[Thing]) error {
 		for _, r := range w.started {
 			if r.loop == nil {
 				w.take(r, takeAll)
@@ -41,7 +41,7 @@ func closeOnLoops(*once) seams[Thing] {
 		if e == w.engine && slices.ContainsFunc(e.Watches(), inLoop) {
 			return e.Close()
 		}
-		return e.Drain(context.Background())
+		return e.Drain(ctx)
 	}}
 }
 
@@ -55,7 +55,7 @@ func dropInDrain(w *World[Thing], n informer.Notification[Thing]) []informer.Not
 
 // acceptInDrain has a drain wait for what was acknowledged before, without refusing writes.
 func acceptInDrain(*once) seams[Thing] {
-	return seams[Thing]{drain: func(w *World[Thing], e *engine.Engine[Thing]) error {
+	return seams[Thing]{drain: func(ctx context.Context, w *World[Thing], e *engine.Engine[Thing]) error {
 		acknowledged := w.newest()
 		behind := func(i engine.WatchInfo) bool { return i.Revision < acknowledged }
 		for e.Stats().Revision < acknowledged || slices.ContainsFunc(e.Watches(), behind) {
@@ -65,4 +65,26 @@ func acceptInDrain(*once) seams[Thing] {
 		}
 		return e.Close()
 	}}
+}
+
+// spoilDrainError changes the error of drains: of the first of each engine, whose context has ended, or of those after it.
+func spoilDrainError(again bool, spoil func(error) error) func(*once) seams[Thing] {
+	return func(*once) seams[Thing] {
+		drained := map[*engine.Engine[Thing]]bool{}
+		return seams[Thing]{drain: func(ctx context.Context, _ *World[Thing], e *engine.Engine[Thing]) error {
+			err, is := e.Drain(ctx), drained[e]
+			if drained[e] = true; err != nil && is == again {
+				return spoil(err)
+			}
+			return err
+		}}
+	}
+}
+
+// hideError says that a drain has delivered everything.
+func hideError(error) error { return nil }
+
+// nameNone names no watches.
+func nameNone(err error) error {
+	return &engine.UndeliveredError{Cause: err}
 }

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"context"
+
 	"github.com/watchmill/watchmill/actors"
 	"github.com/watchmill/watchmill/engine"
 	"github.com/watchmill/watchmill/engine/informer"
@@ -52,8 +54,8 @@ type seams[T any] struct {
 	// function returns.
 	policy    func(engine.ErrorPolicy) engine.ErrorPolicy
 	processed func(error) error
-	// drain drains an engine.
-	drain func(*World[T], *engine.Engine[T]) error
+	// drain drains an engine, perhaps again.
+	drain func(context.Context, *World[T], *engine.Engine[T]) error
 	// stop reports whether a consumer's Stop of its watch is lost.
 	stop func(r *watch[T]) bool
 	// cancel reports whether the end of a context is lost.
