@@ -47,6 +47,24 @@ func TestDrain_NamesThoseThatWereNotGivenEverything(t *testing.T) {
 	require.NoError(t, f.engine.Close())
 }
 
+// A watch that waits for its start has not had what has been committed beyond that, even if its engine has yet to see that
+// the start has come.
+func TestDrain_NamesAWatchWhoseStartHasComeMeanwhile(t *testing.T) {
+	f := newFixture(t, nil)
+	f.put("a")
+	f.watch(engine.WatchOptions{Name: "come", From: 5})
+	f.watch(engine.WatchOptions{Name: "to come", From: 101})
+	for range 99 {
+		f.write("a")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := f.engine.Drain(ctx)
+	var undelivered *engine.UndeliveredError
+	require.ErrorAs(t, err, &undelivered)
+	require.Equal(t, []engine.Undelivered{{Name: "come", Events: 96, Revision: 5}}, undelivered.Watches)
+}
+
 // The cause of its context may be that another engine is closed.
 func TestDrain_IsCutShortByTheEndOfAnotherEngine(t *testing.T) {
 	f := newFixture(t, nil)

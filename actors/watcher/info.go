@@ -57,6 +57,8 @@ func (w *Watch) Info(now time.Time) Info {
 		var oldest time.Time
 		info.Lag, oldest = w.unread()
 		info.Behind = since(oldest, now)
+	} else {
+		info.Lag = w.lag()
 	}
 	return info
 }

@@ -33,6 +33,21 @@ func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
 }
 
 // What the dispatcher has yet to take is as old as when it was committed, if it is for the watch.
+// The revision at which a watch starts may have been committed before the dispatcher sees it.
+func TestWatch_LagCountsFromAStartThatWasCommitted(t *testing.T) {
+	w := wide(t, "a=1")
+	committed := store.Revision(20)
+	w.feed.Committed = func() store.Revision { return committed }
+	watch := w.watch(watcher.Options{}, watcher.Start{Pending: 20})
+	require.Zero(t, watch.Lag())
+	committed = 23
+	require.EqualValues(t, 3, watch.Lag())
+	require.EqualValues(t, 3, watch.Info(time.Time{}).Lag)
+	watch.Stop()
+	require.Zero(t, watch.Lag())
+	require.Zero(t, watch.Info(time.Time{}).Lag)
+}
+
 func TestWatch_BehindCountsFromWhatWasCommitted(t *testing.T) {
 	w := wide(t, "a=1")
 	w.write("create x a=2")

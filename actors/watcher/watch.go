@@ -371,10 +371,19 @@ func (w *Watch) Lost() uint64 {
 func (w *Watch) Lag() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.reading() {
-		return 0
+	return w.lag()
+}
+
+// lag is Lag. The caller holds the lock.
+func (w *Watch) lag() (n uint64) {
+	switch {
+	case w.reading():
+		n, _ = w.unread()
+	case w.pending && !w.flags.has(ended): // its start may have been committed
+		snap, start := w.feed.Load(), store.Revision(w.resume.Load())
+		committed := snap.Revision + store.Revision(w.feed.undispatched(snap))
+		n = uint64(max(committed, start) - start)
 	}
-	n, _ := w.unread()
 	return n
 }
 
