@@ -98,12 +98,6 @@ func unread(verb, key string, err error) error {
 // one, or the same for the newer object. If there is no live object, the result of change is
 // passed on as a creation, which replaces nothing.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
-	if f.createOnUpdate && opts.MayCreate != nil && subresource == "" {
-		// Whether the update creates turns out at the server.
-		if err := opts.MayCreate(ctx); err != nil {
-			return nil, false, err
-		}
-	}
 	var before []byte
 	for {
 		live, err := f.live(ctx, key, f.createOnUpdate && subresource == "", &opts)
@@ -114,14 +108,18 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		if err != nil {
 			return nil, false, err
 		}
+		this, err := f.checkUpdate(ctx, subresource, live, body, opts)
+		if err != nil {
+			return nil, false, err
+		}
 		var o *store.Object
 		var created bool
 		if live == nil && creates(body, key) {
 			namespace, _ := SplitKey(key)
-			o, err = f.create(ctx, namespace, body, opts)
+			o, err = f.create(ctx, namespace, body, this)
 			created = err == nil
 		} else {
-			o, created, err = f.replace(ctx, key, subresource, live, body, opts)
+			o, created, err = f.replace(ctx, key, subresource, live, body, this)
 		}
 		conflict := errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrExists)
 		if !conflict || f.replacesAnother(body, live) || bytes.Equal(body, before) {
@@ -129,6 +127,23 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 		}
 		before = body
 	}
+}
+
+// checkUpdate returns the options to pass body on with. If body does not say which object it replaces, and the writer
+// may not create, they name the live object: the server, whatever the replica's own rules are, may create it if it is gone
+// by then. Without a live object it returns the refusal.
+func (f forwarding) checkUpdate(ctx context.Context, subresource string, live *store.Object, body []byte, opts WriteOptions) (WriteOptions, error) {
+	sent, err := sentMetaOf(body)
+	named := err != nil || sent.UID != "" || !noRevision(sent.ResourceVersion) || opts.UID != "" || opts.Revision != 0
+	if named || opts.MayCreate == nil || subresource != "" {
+		return opts, nil // the server refuses what it cannot read
+	}
+	refusal := opts.MayCreate(ctx)
+	if refusal == nil || live == nil {
+		return opts, refusal
+	}
+	opts.UID = string(f.meta(live).GetUID())
+	return opts, nil
 }
 
 // replace passes on the new state of the live object, or of one that is to be created if that is nil.

@@ -33,6 +33,7 @@ func (o *origin) ForwardCreate(ctx context.Context, namespace string, body []byt
 
 func (o *origin) ForwardUpdate(ctx context.Context, key, _ string, body []byte, opts registry.WriteOptions) ([]byte, bool, error) {
 	o.before()
+	opts.MayCreate = nil // the origin knows the replica, and not its users
 	it, created, err := o.store.Resources()[0].Update(ctx, key, func(registry.Item) ([]byte, error) { return body, nil }, opts)
 	if err != nil {
 		return nil, false, err
@@ -188,5 +189,53 @@ func TestReplica_AnApplyCreatesOnlyForThoseThatMay(t *testing.T) {
 			_, err = o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
 			require.ErrorIs(t, err, engine.ErrNotFound)
 		}
+	}
+}
+
+// creatingReplica returns a replica, which creates by updates or does not, of a server that does, with an object.
+func creatingReplica(t *testing.T, creates bool) (*registry.Store[Widget], *origin) {
+	t.Helper()
+	cfg := config()
+	cfg.Strategy.CreateOnUpdate = true
+	_, o := replicaOf(t, cfg)
+	create(t, o.store, widget("a", 1))
+	cfg.Strategy.CreateOnUpdate = creates
+	cfg.Engine.Backend = o
+	return newStore(t, cfg), o
+}
+
+// putA replaces the object by one that does not say which it replaces, for a writer that may not create.
+func putA(t *testing.T, s *registry.Store[Widget], refused error) error {
+	t.Helper()
+	_, created, err := s.Resources()[0].Update(t.Context(), "default/a", func(registry.Item) ([]byte, error) {
+		return []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":2}}`), nil
+	}, registry.WriteOptions{MayCreate: func(context.Context) error { return refused }})
+	require.False(t, created)
+	return err
+}
+
+// As at the server, one that creates nothing needs not be allowed to.
+func TestReplica_AnUpdateThatCreatesNothingNeedsNoRightToCreate(t *testing.T) {
+	for _, creates := range []bool{true, false} {
+		s, o := creatingReplica(t, creates)
+		require.NoError(t, putA(t, s, errors.New("not you")))
+		now, err := o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, 2, now.Value.Spec.Size)
+	}
+}
+
+// The object is deleted between the replica's look at it and the update.
+func TestReplica_AnUpdateCreatesOnlyForThoseThatMay(t *testing.T) {
+	refused := errors.New("not you")
+	for creates, want := range map[bool]error{true: refused, false: engine.ErrNotFound} {
+		s, o := creatingReplica(t, creates)
+		o.before = func() {
+			_, _, err := o.store.Delete(t.Context(), "default/a", registry.DeleteOptions{})
+			require.NoError(t, err)
+		}
+		require.ErrorIs(t, putA(t, s, refused), want)
+		_, err := o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+		require.ErrorIs(t, err, engine.ErrNotFound)
 	}
 }

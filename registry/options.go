@@ -35,9 +35,9 @@ type WriteOptions struct {
 	Manager string
 	// Force makes an apply take the fields that other managers own.
 	Force bool
-	// MayCreate is called before an update or an apply creates the object, or before a
-	// replica passes on one that may, and refuses that by an error. Nil allows it. It may
-	// be called more than once.
+	// MayCreate is called before an update or an apply creates the object, and refuses that by
+	// an error. A replica calls it before it passes on one that may, which after an error
+	// changes the object that there is, or nothing. Nil allows it. It may be called more than once.
 	MayCreate func(ctx context.Context) error
 	// Validation says how unknown and repeated fields of bodies are treated, and fields of values in
 	// the process that [Config].Prune removes.
