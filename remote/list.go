@@ -45,7 +45,11 @@ func (b *Backend) List(ctx context.Context, opts backend.ListOptions) (*backend.
 		return nil, err
 	}
 	if scan.After != "" {
-		return b.listBehind(ctx, scan)
+		list, err := b.listBehind(ctx, scan)
+		if expired, is := errors.AsType[*store.ExpiredError](err); is && opts.Continue != "" {
+			err = &backend.ExpiredContinueError{Expired: expired, Continue: backend.Token{Start: scan.After}.Encode()}
+		}
+		return list, err
 	}
 	scan.State = scan.State && !continued
 	query := url.Values{}

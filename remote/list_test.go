@@ -295,3 +295,28 @@ func TestList_ExpiredPageOffersWhatTheServerDoes(t *testing.T) {
 		require.Equal(t, offered, expired.Continue)
 	}
 }
+
+// The engine's tokens name a key. The origin has given up the state of the pages before: callers such as the deletion of
+// a large collection go on in the newest one.
+func TestList_OffersTheNewestStateWhereTheEnginesTokenHasExpired(t *testing.T) {
+	f := front(t, "http://origin.localhost", func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		if r.URL.Query().Get("resourceVersion") == "3" {
+			http.Error(w, "it is gone", http.StatusGone)
+			return
+		}
+		_, _ = io.WriteString(w, threePages("third"))
+	})
+	b := backendAt(t, f.URL)
+	_, err := b.List(t.Context(), backend.ListOptions{Continue: backend.Token{Revision: 3, Start: "default/b"}.Encode(), Limit: 1})
+	var expired *backend.ExpiredContinueError
+	require.ErrorAs(t, err, &expired)
+	require.EqualValues(t, 3, expired.Expired.Requested)
+	rest, err := b.List(t.Context(), backend.ListOptions{Continue: expired.Continue, Limit: 1})
+	require.NoError(t, err)
+	require.Len(t, rest.Items, 1)
+	require.Equal(t, "default/c", rest.Items[0].Key)
+	_, err = b.List(t.Context(), backend.ListOptions{Revision: 3, Start: "default/b"})
+	require.ErrorIs(t, err, store.ErrExpired)
+	var continued *backend.ExpiredContinueError
+	require.NotErrorAs(t, err, &continued, "it is a first page")
+}
