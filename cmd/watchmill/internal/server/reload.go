@@ -8,12 +8,16 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// againAfter is how long files that could not be read are left, although they have not changed since.
+const againAfter = time.Second
 
 // reloaded is what files contain. They are read again when they have changed, since certificates
 // are renewed, and tokens withdrawn, while the server runs. The content that was read last stays
-// if the files cannot be read then, or if one is not a regular file: a pipe can be read only
-// once.
+// if the files cannot be read then, which is tried again, or if one is not a regular file: a pipe can
+// be read only once.
 type reloaded[T any] struct {
 	files []string
 	read  func() (T, error)
@@ -23,6 +27,8 @@ type reloaded[T any] struct {
 
 	mu   sync.Mutex    // held during a look
 	seen []fs.FileInfo // nil for a file that was not there
+	// failed is when the files could not be read as they are now, zero if they could.
+	failed time.Time
 }
 
 // load reads the files for the first time.
@@ -44,19 +50,27 @@ func (r *reloaded[T]) get() T {
 	return *r.value.Load()
 }
 
-// refresh reads the files again if they have changed. The caller holds r.mu.
+// refresh reads the files again if they have changed, or could not be read, which may have been for want of file
+// descriptors. The caller holds r.mu.
 func (r *reloaded[T]) refresh() {
 	now := r.look()
-	if r.unchanged(now) {
+	changed := !r.unchanged(now)
+	if !changed && (r.failed.IsZero() || time.Since(r.failed) < againAfter) {
 		return
 	}
-	r.seen = now
+	r.seen, r.failed = now, time.Time{}
 	if slices.ContainsFunc(now, func(info fs.FileInfo) bool { return info != nil && !info.Mode().IsRegular() }) {
 		return
 	}
 	names := strings.Join(r.files, ", ")
 	value, err := r.read()
 	if err != nil {
+		r.failed = time.Now()
+	}
+	switch {
+	case err != nil && !changed: // the log has it
+		return
+	case err != nil:
 		r.log.Error("files have changed and cannot be used: what they contained before stays in use", "files", names, "error", err)
 		return
 	}

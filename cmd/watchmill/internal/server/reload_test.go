@@ -1,11 +1,13 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -86,4 +88,35 @@ func TestReload_SeesAChangeDuringTheFirstReading(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "since then", r.get())
 	require.Equal(t, 2, reads)
+}
+
+// The process may have no file descriptors left while a token is withdrawn: that must not stay valid until the file
+// changes once more.
+func TestReload_ReadsAgainWhatCouldNotBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("1"), 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		var failure error
+		reads := 0
+		var lines strings.Builder
+		r, err := load(slog.New(slog.NewTextHandler(&lines, nil)), func() (string, error) {
+			reads++
+			text, err := os.ReadFile(file)
+			return string(text), errors.Join(err, failure)
+		}, file)
+		require.NoError(t, err)
+		failure = errors.New("too many open files")
+		require.NoError(t, os.WriteFile(file, []byte("22"), 0o600))
+		for range 3 {
+			require.Equal(t, "1", r.get())
+			require.Equal(t, "1", r.get())
+			time.Sleep(againAfter)
+		}
+		require.Equal(t, 4, reads)
+		require.Equal(t, 1, strings.Count(lines.String(), failure.Error()), "one line for each change")
+		failure = nil
+		require.Equal(t, "22", r.get())
+		require.Equal(t, "22", r.get())
+		require.Equal(t, 5, reads)
+	})
 }
