@@ -244,9 +244,8 @@ func (q *WorkQueue[T]) ShutDown() (dropped []T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shutDown, q.aborted = true, true
-	dropped = q.dropDelayed()
-	q.wakeAll()
-	return dropped
+	q.wakeAll() // first, since the clock may end the goroutine; they wait for the lock
+	return q.dropDelayed()
 }
 
 // ShutDownWithDrain makes all later additions fail and waits until all earlier items
@@ -261,6 +260,7 @@ func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shutDown = true
+	q.wakeAll() // first, as in ShutDown
 	switch q.cfg.Drain {
 	case DrainNow:
 		for q.delayed.len() > 0 {
@@ -272,7 +272,6 @@ func (q *WorkQueue[T]) ShutDownWithDrain(ctx context.Context) error {
 	case DrainInTime:
 		q.armAgain() // nothing else may come that would
 	}
-	q.wakeAll()
 	err := await(ctx, &q.drained, func() bool { return q.aborted || q.idle() })
 	if err == nil && !q.idle() {
 		return ErrShutDown

@@ -1,8 +1,10 @@
 package queue
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/usercode"
 )
 
@@ -20,8 +22,8 @@ func (d delayedWork[T]) before(e delayedWork[T]) bool {
 // AddAfter adds item once d has passed, or at once if d is zero or less. If item is
 // delayed already, the earlier time counts; to add it at once, here or by Add, does not
 // end its delay. The errors are [ErrNoClock], those of Add, and a panic of the clock as a
-// [*usercode.PanicError]: the item is delayed nevertheless, and its timer is set by the
-// next call of Add, AddAfter, Done or ShutDownWithDrain.
+// [*usercode.PanicError]: the item is delayed nevertheless, and its timer, if there is none, is set
+// by the next call of Add, AddAfter, Done or ShutDownWithDrain.
 func (q *WorkQueue[T]) AddAfter(item T, d time.Duration) (err error) {
 	if q.cfg.Clock == nil {
 		return ErrNoClock
@@ -95,25 +97,31 @@ func (q *WorkQueue[T]) delay(item T, at time.Time) {
 	q.delayed.fix(s)
 }
 
-// arm sets the timer for the earliest delay. A panic of the clock is the error: then no
-// timer is set, and the next call tries again.
+// arm sets the timer for the earliest delay. A panic of the clock is the error: if it has set no
+// timer then, the next call tries again, and a timer that it has not stopped finds nothing due.
 func (q *WorkQueue[T]) arm() error {
-	if q.timer != nil {
-		if q.delayed.len() > 0 && q.delayed.least().value.at.Equal(q.armed) {
-			return nil
-		}
-		q.timer.Stop()
-		q.timer = nil
-	}
-	if q.delayed.len() == 0 {
+	if q.timer != nil && q.delayed.len() > 0 && q.delayed.least().value.at.Equal(q.armed) {
 		return nil
+	}
+	failed := q.disarm()
+	if q.delayed.len() == 0 {
+		return failed
 	}
 	q.armed = q.delayed.least().value.at
 	q.timerNo++
 	no, wait := q.timerNo, max(q.armed.Sub(q.now()), 1)
-	return usercode.Call("Clock.AfterFunc", "", func() {
+	panicked := usercode.Call("Clock.AfterFunc", "", func() {
 		q.timer = q.cfg.Clock.AfterFunc(wait, func() { q.fire(no) })
 	})
+	return cmp.Or(panicked, failed)
+}
+
+// disarm stops the timer, if there is one. A panic of the clock is the error.
+func (q *WorkQueue[T]) disarm() error {
+	if q.timer == nil {
+		return nil
+	}
+	return usercode.Call("Timer.Stop", "", func() { clock.Stop(&q.timer) })
 }
 
 // armAgain sets the timer if the clock has refused it.

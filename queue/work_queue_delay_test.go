@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -368,6 +369,71 @@ func TestAddAfter_TimerThatCouldNotBeSetIsSetByTheNextCall(t *testing.T) {
 			require.Contains(t, do(t, q), "a")
 		})
 	}
+}
+
+// A timer that the clock does not stop finds nothing due, and the one after it is set all the same.
+func TestAddAfter_ReplacesATimerThatCannotBeStopped(t *testing.T) {
+	virtual := clock.NewVirtual(epoch)
+	wire := &clocktest.Failing{Clock: virtual}
+	q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire})
+	require.NoError(t, q.AddAfter("late", time.Minute))
+	wire.Fail(clocktest.Stop, 0, 1)
+	require.NotPanics(t, func() { require.ErrorIs(t, q.AddAfter("soon", time.Second), usercode.ErrPanic) })
+	virtual.Advance(time.Second)
+	require.Equal(t, []string{"soon"}, do(t, q))
+	virtual.Advance(time.Minute)
+	require.Equal(t, []string{"late"}, do(t, q))
+	require.Zero(t, virtual.Pending())
+}
+
+// Workers that wait learn of the end though the clock fails to stop the timer, whether by a panic or by ending
+// the goroutine.
+func TestShutDown_EndsWorkersThoughTheTimerCannotBeStopped(t *testing.T) {
+	for name, end := range map[string]func(*queue.WorkQueue[string]){
+		"ShutDown":          func(q *queue.WorkQueue[string]) { q.ShutDown() },
+		"ShutDownWithDrain": func(q *queue.WorkQueue[string]) { _ = q.ShutDownWithDrain(context.Background()) },
+	} {
+		for how, fail := range map[string]func(){"panic": func() { panic("stop") }, "Goexit": runtime.Goexit} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q := newWork(t, queue.WorkQueueConfig[string]{Clock: unstoppable{clock.Real(), fail}, Drain: queue.DrainWithout})
+					require.NoError(t, q.AddAfter("delayed", time.Minute))
+					ended := make(chan error, 1)
+					go func() {
+						_, err := q.Get(context.Background())
+						ended <- err
+					}()
+					synctest.Wait()
+					go func() {
+						defer func() { _ = recover() }() // the test is of the worker
+						end(q)
+					}()
+					require.ErrorIs(t, <-ended, queue.ErrShutDown)
+					time.Sleep(time.Minute) // the timer goes on
+				})
+			})
+		}
+	}
+}
+
+// unstoppable is a clock whose timers go on, and call fail, when they are to stop.
+type unstoppable struct {
+	clock.Clock
+	fail func()
+}
+
+func (c unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return unstoppableTimer{c.Clock.AfterFunc(d, f), c.fail}
+}
+
+type unstoppableTimer struct {
+	clock.Timer
+	fail func()
+}
+
+func (t unstoppableTimer) Stop() bool {
+	t.fail()
+	return false
 }
 
 // The times that are told of are not negative, though a virtual clock that is set back has no
