@@ -123,7 +123,7 @@ func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
 	virtual, executor := clock.NewVirtual(time.Unix(0, 0)), actors.NewSeeded(1)
 	wire := &clocktest.Failing{
 		Clock:  virtual,
-		Counts: func(call clocktest.Call, d time.Duration) bool { return call == clocktest.Now || d == maxIdle },
+		Counts: func(call clocktest.Call, d time.Duration) bool { return call != clocktest.AfterFunc || d == maxIdle },
 	}
 	host, err := engine.NewHost(engine.HostConfig{Clock: wire, Executor: executor, Seed: 1})
 	require.NoError(t, err)
@@ -153,8 +153,22 @@ func TestIdle_AClockThatFailsEndsNoCache(t *testing.T) {
 	for _, err := range errs {
 		require.ErrorIs(t, err, usercode.ErrPanic)
 	}
-	_, err = cache.Acquire("a")
+	ref, err = cache.Acquire("a")
 	require.NoError(t, err, "it goes on")
+	_, err = ref.Get(t.Context())
+	require.NoError(t, err)
+	wire.Fail(clocktest.Stop, 0, 1)
+	ref.Release()
+	executor.Run()
+	require.Zero(t, wire.Left(clocktest.Stop))
+	require.Len(t, errs, 3)
+	require.ErrorIs(t, errs[2], usercode.ErrPanic)
+	ref, err = cache.Acquire("a")
+	require.NoError(t, err, "it goes on")
+	virtual.Advance(maxIdle) // the timer that goes on is of no consequence
+	o, err = ref.Get(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "1", o.Value.Data)
 	require.NoError(t, cache.Close())
 	require.NoError(t, source.Close())
 	require.NoError(t, host.Close())

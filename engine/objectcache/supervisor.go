@@ -75,7 +75,7 @@ func (s *supervisor) recheck(ctx *actors.Context, e *entry) {
 	}
 	switch {
 	case idleIn == 0, child == nil:
-		clock.Stop(&e.idleTimer)
+		s.disarmIdle(e)
 	case e.idleTimer == nil:
 		s.armIdle(ctx, e, idleIn)
 	}
@@ -99,6 +99,13 @@ func (s *supervisor) armIdle(ctx *actors.Context, e *entry, idleIn time.Duration
 	s.contain("Clock.AfterFunc", func() {
 		e.idleTimer = ctx.Clock().AfterFunc(idleIn, func() { s.cache.supervisor.Tell(due) })
 	})
+}
+
+// disarmIdle stops the timer, if there is one. If the clock panics, the timer rechecks the entry once more.
+func (s *supervisor) disarmIdle(e *entry) {
+	if e.idleTimer != nil {
+		s.contain("Timer.Stop", func() { clock.Stop(&e.idleTimer) })
+	}
 }
 
 // contain calls f, and reports a panic of the clock's method.
