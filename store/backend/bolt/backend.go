@@ -154,15 +154,20 @@ func (b *Backend) open() error {
 		}
 		b.retryExpiry(err)
 	}
-	b.mu.Lock()
-	if !b.closed {
-		b.trim.SetIn(b.config.Retain.MinAge)
-	}
-	b.mu.Unlock()
+	b.beginTrim()
 	if bounds.Trimmed < bounds.Floor {
 		b.file.upkeep.start()
 	}
 	return nil
+}
+
+// beginTrim sets the alarm for history that New has read.
+func (b *Backend) beginTrim() {
+	b.mu.Lock()
+	defer b.mu.Unlock() // even if the clock ends the goroutine
+	if !b.closed {
+		b.trim.SetIn(b.config.Retain.MinAge)
+	}
 }
 
 // Traits: only reads of old revisions wait for the disk, every revision is one event,
@@ -250,16 +255,15 @@ func (b *Backend) trimRest() {
 
 // beginClose is Close without waiting.
 func (b *Backend) beginClose() {
+	var woken []*waiting.Follower
+	defer func() { waiting.WakeAll(woken) }() // even if the clock ends the goroutine
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.closed = true
 	b.latest.Store(nil)
-	b.expire.Set(expiry.Never)
-	b.trim.Set(expiry.Never)
-	b.forget.Set(expiry.Never)
 	b.tree, b.recent, b.window, b.expiries, b.indexes, b.undecodable = nil, nil, nil, nil, nil, nil
-	woken := b.waiting.Take()
-	b.mu.Unlock()
-	waiting.WakeAll(woken)
+	woken = b.waiting.Take()
+	usercode.Each([]*expiry.Alarm{&b.expire, &b.trim, &b.forget}, func(a *expiry.Alarm) { a.Set(expiry.Never) })
 }
 
 // begin makes Close wait for the caller until it calls end. It fails with

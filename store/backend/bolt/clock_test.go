@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/watchmill/watchmill/clock"
 	"github.com/watchmill/watchmill/clock/clocktest"
 	"github.com/watchmill/watchmill/store"
 	"github.com/watchmill/watchmill/store/backend"
@@ -142,4 +145,73 @@ func TestClock_ThatIsSetAheadExpiresObjectsSoon(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	_, err = f.Get(f.ctx, "a")
 	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// ending is a clock that ends the goroutine of one call, as t.FailNow does.
+type ending struct {
+	clock.Clock
+	left atomic.Int64 // that call is the one that makes it zero
+}
+
+func (c *ending) called() {
+	if c.left.Load() > 0 && c.left.Add(-1) == 0 {
+		runtime.Goexit()
+	}
+}
+
+func (c *ending) Now() time.Time {
+	c.called()
+	return c.Clock.Now()
+}
+
+func (c *ending) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.called()
+	return endingTimer{c.Clock.AfterFunc(d, f), c}
+}
+
+type endingTimer struct {
+	clock.Timer
+	clock *ending
+}
+
+func (t endingTimer) Stop() bool {
+	defer t.clock.called()
+	return t.Timer.Stop()
+}
+
+// A type is closed, its watches end and another can take its name, whichever call of the clock ends the
+// goroutine of Close.
+func TestClose_OfATypeThoughTheClockEndsTheGoroutine(t *testing.T) {
+	for call := range int64(2) {
+		ends := &ending{}
+		f := newFixture(t, func(f *fixture) { ends.Clock, f.opts.Clock = f.clock, ends })
+		_, err := f.Put(f.ctx, draft("a", "1"), nil, backend.PutOptions{TTL: time.Hour})
+		require.NoError(t, err)
+		w := f.watch(0, "")
+		require.Empty(t, w.read(0, 1))
+		ends.left.Store(call + 1)
+		apart(func() { _ = f.Backend.Close() })
+		require.Zero(t, ends.left.Load())
+		require.ErrorIs(t, w.wait(), store.ErrClosed)
+		_, err = f.Revision(f.ctx)
+		require.ErrorIs(t, err, store.ErrClosed)
+		require.Zero(t, f.clock.Pending())
+		f.Backend, err = bolt.New(f.file, "items", f.cfg)
+		require.NoError(t, err)
+	}
+}
+
+// New gives up the name, whichever call of the clock ends its goroutine.
+func TestNew_GivesUpTheNameIfTheClockEndsTheGoroutine(t *testing.T) {
+	ends := &ending{}
+	f := newFixture(t, func(f *fixture) { ends.Clock, f.opts.Clock = f.clock, ends })
+	for call := int64(1); ; call++ {
+		ends.left.Store(call)
+		apart(func() { _, _ = bolt.New(f.file, "more", f.cfg) })
+		if ends.left.Load() > 0 {
+			require.Greater(t, call, int64(5))
+			return // it makes no more calls
+		}
+		ends.left.Store(0)
+	}
 }
