@@ -32,7 +32,6 @@ func TestWatch_LagCountsFromWhatWasCommitted(t *testing.T) {
 	require.Zero(t, watch.Lag())
 }
 
-// What the dispatcher has yet to take is as old as when it was committed, if it is for the watch.
 // The revision at which a watch starts may have been committed before the dispatcher sees it.
 func TestWatch_LagCountsFromAStartThatWasCommitted(t *testing.T) {
 	w := wide(t, "a=1")
@@ -48,6 +47,7 @@ func TestWatch_LagCountsFromAStartThatWasCommitted(t *testing.T) {
 	require.Zero(t, watch.Info(time.Time{}).Lag)
 }
 
+// What the dispatcher has yet to take is as old as when it was committed, if it is for the watch.
 func TestWatch_BehindCountsFromWhatWasCommitted(t *testing.T) {
 	w := wide(t, "a=1")
 	w.write("create x a=2")
