@@ -41,8 +41,9 @@
 //   - storage may have several changes at one revision ([script.Transact]), in a scenario
 //     in which the engine never lists again, since it would then have to invent
 //     revisions for deletions;
-//   - an informer with handlers, which may come later and may fall behind, and an object
-//     cache may follow the engine, and are compared with the same history;
+//   - an informer with handlers and indexes, which may come later, and handlers may fall behind, and an
+//     object cache may follow the engine, and are compared with the same history. What the informer shows by
+//     an index or a selector must be what a scan finds ([script.Index]);
 //   - watches, reads and writes may use a second engine, without a cache, on the same
 //     storage;
 //   - two writers may write one key, one in the middle of the other's write ([script.Race]);

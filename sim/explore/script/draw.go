@@ -52,7 +52,7 @@ func Draw(seed uint64, selections, maxSteps int) Scenario {
 		last = d.leftInABatch
 	}
 	s.Steps = append(s.Steps, last()...)
-	s.Steps = loseAnswers(seed, d.callDuringRewinds(seed, s.Steps))
+	s.Steps = loseAnswers(seed, s.Setup.addIndexes(seed, d.callDuringRewinds(seed, s.Steps)))
 	s.Setup.drawPast(seed)
 	s.drawImpatience(seed)
 	return s

@@ -2,6 +2,7 @@ package script
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,30 @@ func TestDraw_DrainsMayBeCutShort(t *testing.T) {
 	require.Greater(t, abrupt, impatient)
 	require.Greater(t, drained, impatient)
 	require.Greater(t, impatient, 20)
+}
+
+// Informers have an index from the start in half of the scenarios that have one, and get others later in half of them.
+func TestDraw_InformersAreIndexed(t *testing.T) {
+	informers, indexed, later := 0, 0, 0
+	for seed := range uint64(300) {
+		s := Draw(seed, 9, 200)
+		adds := slices.ContainsFunc(s.Steps, func(s Step) bool { return s.Do == Index })
+		if s.Setup.InformerBuffer == 0 {
+			require.False(t, adds || s.Setup.InformerIndexed)
+			continue
+		}
+		informers++
+		if s.Setup.InformerIndexed {
+			indexed++
+		}
+		if adds {
+			later++
+		}
+	}
+	require.Greater(t, 3*indexed, informers)
+	require.Less(t, indexed, informers)
+	require.Greater(t, 3*later, informers)
+	require.Less(t, later, informers)
 }
 
 // Answers are lost in a third of the scenarios, right before writes.

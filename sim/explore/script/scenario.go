@@ -69,6 +69,8 @@ type Setup struct {
 	// InformerResync is the period after which the handler gets every object again; zero means
 	// never.
 	InformerResync time.Duration `json:"informerResyncNanoseconds,omitzero"`
+	// InformerIndexed gives the informer an index from the start.
+	InformerIndexed bool `json:"informerIndexed,omitzero"`
 	// ObjectsIdle is the time after which an object cache on the engine ceases to follow
 	// an object that is not read. Zero means that there is no object cache.
 	ObjectsIdle time.Duration `json:"objectsIdleNanoseconds,omitzero"`
@@ -241,9 +243,10 @@ const (
 	Follow
 	WatchLastList
 	NextPage
-	// Subscribe adds another handler to the informer, which has at most four. Without an informer
-	// it has no effect.
+	// Subscribe adds another handler to the informer, which has at most four, and Index another index,
+	// of which it has at most three. Without an informer they have no effect.
 	Subscribe
+	Index
 	// Acquire acquires a reference to an object of the object cache, Fetch reads through
 	// one, if N is odd the newest state, and Release releases one. Without an object cache they
 	// have no effect.

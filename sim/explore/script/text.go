@@ -41,7 +41,7 @@ var verbNames = [verbs]string{
 	Create: "create", Change: "change", RemoveIf: "delete old", Race: "race", Transact: "transaction", Turns: "turns", Settle: "settle",
 	Watch: "watch", Take: "take", Resume: "resume", Stop: "stop",
 	Get: "get", List: "list", WaitFor: "wait for", Pages: "pages", Follow: "list and watch", WatchLastList: "watch the last list", NextPage: "next page",
-	Subscribe: "subscribe", Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
+	Subscribe: "subscribe", Index: "index", Acquire: "acquire", Fetch: "fetch", Release: "release", Pass: "time passes", Jump: "clock jumps",
 	Hangup: "storage closes watches", Outage: "storage loses watches", Expire: "storage expires watches",
 	Lose: "storage loses an event", Repeat: "storage repeats an event",
 	FailLists: "lists fail", FailWatches: "watches fail", SlowLists: "lists are slow", FailCalls: "calls fail", LoseAnswers: "answers to writes are lost",
@@ -79,8 +79,8 @@ func parseName[V ~uint8](of string, name []byte, names []string, v *V) error {
 }
 
 func (s Setup) String() string {
-	return fmt.Sprintf("an engine with a window of %d to %d events and at most %d bytes in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v, what was before a change left out: %v, and several changes at a revision: %v; listed again if behind by more than %d; an informer whose handler falls behind by %d by policy %v and gets all again every %v; an object cache that forgets after %v; a second engine without a cache: %v; %d changes before it starts, in storage that keeps its history: %v",
-		s.Window.MinEvents, s.Window.MaxEvents, s.Window.MaxBytes, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.NoPrev, s.Transactions, s.ListWhenBehind, s.InformerBuffer, s.InformerPolicy, s.InformerResync, s.ObjectsIdle, s.Uncached, s.Before, s.KeepsHistory)
+	return fmt.Sprintf("an engine with a window of %d to %d events and at most %d bytes in chunks of %d, for %v; bookmarks every %v; verified every %v; indexed: %v; storage that blocks: %v, in batches of %d, with its state shared: %v, what was before a change left out: %v, and several changes at a revision: %v; listed again if behind by more than %d; an informer whose handler falls behind by %d by policy %v and gets all again every %v, and which has an index: %v; an object cache that forgets after %v; a second engine without a cache: %v; %d changes before it starts, in storage that keeps its history: %v",
+		s.Window.MinEvents, s.Window.MaxEvents, s.Window.MaxBytes, s.Window.ChunkSize, s.Window.MinAge, s.BookmarkPeriod, s.VerifyEvery, s.Indexed, s.Blocks, s.Batch, s.SharesState, s.NoPrev, s.Transactions, s.ListWhenBehind, s.InformerBuffer, s.InformerPolicy, s.InformerResync, s.InformerIndexed, s.ObjectsIdle, s.Uncached, s.Before, s.KeepsHistory)
 }
 
 // String describes the step for people, as in "take w3 n=5".

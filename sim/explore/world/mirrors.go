@@ -28,6 +28,8 @@ import (
 type mirrors[T any] struct {
 	informer *informer.SharedInformer[T]
 	handlers []*handler[T]
+	// indexes are the names of its indexes.
+	indexes []string
 	// snapshotSeen is the newest state that the informer's snapshots have shown.
 	snapshotSeen seen
 
@@ -58,9 +60,11 @@ var reconnect = engine.Backoff{Initial: 100 * time.Millisecond, Max: time.Second
 func (w *World[T]) startMirrors() (err error) {
 	setup, m := w.scenario.Setup, &w.mirrors
 	if setup.InformerBuffer > 0 {
-		m.informer, err = informer.New(informer.Config[T]{
-			Source: w.source(), Host: w.host, Name: "informer", Backoff: reconnect,
-		})
+		c := informer.Config[T]{Source: w.source(), Host: w.host, Name: "informer", Backoff: reconnect}
+		if setup.InformerIndexed {
+			c.Indexers = w.newIndex()
+		}
+		m.informer, err = informer.New(c)
 		if err != nil {
 			return err
 		}
@@ -209,6 +213,7 @@ func (w *World[T]) judgeSnapshot(snapshot informer.Snapshot[T]) {
 		return h.JudgeSnapshot(r, snapshot.Revision(), objects)
 	})
 	last.revision = snapshot.Revision()
+	w.judgeIndexes(snapshot, false)
 }
 
 // objectsOf returns the objects that a snapshot shows.
@@ -237,6 +242,7 @@ func (w *World[T]) judgeInformerAt(rev store.Revision) error {
 	if err := w.history().JudgeList(r, everything[T], rev, w.objectsOf(w.snapshot())); err != nil {
 		return err
 	}
+	w.judgeIndexes(w.snapshot(), true)
 	for _, h := range w.mirrors.handlers {
 		if err := w.history().JudgeCopy(&h.Copy, rev); err != nil {
 			return err

@@ -241,6 +241,27 @@ func staleInformer(o *once) seams[Thing] {
 	}}
 }
 
+// omitIndexed leaves an object out of what the informer shows by an index.
+func omitIndexed(o *once) seams[Thing] {
+	return seams[Thing]{indexed: func(_ *World[Thing], objects []*engine.Object[Thing]) []*engine.Object[Thing] {
+		if len(objects) > 0 && o.now() {
+			return objects[1:]
+		}
+		return objects
+	}}
+}
+
+// staleIndex makes an index show what it had for another value, or before, from some time on.
+func staleIndex(o *once) seams[Thing] {
+	var had []*engine.Object[Thing]
+	return seams[Thing]{indexed: func(_ *World[Thing], objects []*engine.Object[Thing]) []*engine.Object[Thing] {
+		if !o.since() {
+			had = objects
+		}
+		return had
+	}}
+}
+
 // staleReference makes a reference return the same object from some time on.
 func staleReference(o *once) seams[Thing] {
 	had := map[*objectcache.Ref[Thing]]*engine.Object[Thing]{}

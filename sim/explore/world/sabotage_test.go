@@ -150,7 +150,12 @@ var sabotages = []sabotage{
 	{name: "tell a handler of an informer of another deletion", seams: spoilDeleted, moments: 3,
 		foundBy: []judge.Invariant{judge.Genuine}},
 	{name: "show what an informer had", seams: staleInformer, moments: 5,
-		foundBy: []judge.Invariant{judge.Recovers}},
+		foundBy:     []judge.Invariant{judge.Recovers},
+		sideEffects: []judge.Invariant{judge.ReadState}}, // it does not have an index that was added since
+	{name: "forget an object in an index of an informer", seams: omitIndexed, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadState}},
+	{name: "show what an index of an informer had", seams: staleIndex, moments: 3,
+		foundBy: []judge.Invariant{judge.ReadState}},
 	{name: "show what a reference had", seams: staleReference, moments: 3,
 		foundBy: []judge.Invariant{judge.ReadCached}},
 	{name: "drop what storage itself has", seams: onDelivery(dropWithoutCache), moments: 3,

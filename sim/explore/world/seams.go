@@ -69,7 +69,9 @@ type seams[T any] struct {
 	// reference returns.
 	snapshot func(informer.Snapshot[T]) informer.Snapshot[T]
 	shown    func(*World[T], []*engine.Object[T]) []*engine.Object[T]
-	fetched  func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
+	// indexed returns the objects that the informer shows by an index.
+	indexed func(*World[T], []*engine.Object[T]) []*engine.Object[T]
+	fetched func(*objectcache.Ref[T], *engine.Object[T]) *engine.Object[T]
 	// resumeRevision returns the revision that a watch at rev reports.
 	resumeRevision func(r *watch[T], rev store.Revision) store.Revision
 	// revisionOf returns the revision for which an engine takes a checkpoint, or its error.

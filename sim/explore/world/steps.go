@@ -58,6 +58,8 @@ func (w *World[T]) do(s script.Step) {
 		w.wait(s, s.For, func(ctx context.Context) { w.discard(ctx, s) })
 	case script.Subscribe:
 		w.subscribe(s)
+	case script.Index:
+		w.addIndex()
 	case script.Acquire, script.Fetch, script.Release:
 		w.useReference(s)
 	default:
