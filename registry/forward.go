@@ -99,6 +99,7 @@ func unread(verb, key string, err error) error {
 // passed on as a creation, which replaces nothing.
 func (f forwarding) update(ctx context.Context, key, subresource string, change func(live *store.Object) ([]byte, error), opts WriteOptions) (*store.Object, bool, error) {
 	var before []byte
+	var beforeAt engine.Revision
 	for {
 		live, err := f.live(ctx, key, f.createOnUpdate && subresource == "", &opts)
 		if err != nil {
@@ -122,18 +123,23 @@ func (f forwarding) update(ctx context.Context, key, subresource string, change 
 			o, created, err = f.replace(ctx, key, subresource, live, body, this)
 		}
 		conflict := errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrExists)
-		if !conflict || f.replacesAnother(body, live) || bytes.Equal(body, before) {
+		if !conflict || f.replacesAnother(body, live) || bytes.Equal(body, before) && this.Revision == beforeAt {
 			return o, created, err
 		}
-		before = body
+		before, beforeAt = body, this.Revision
 	}
 }
 
-// checkUpdate returns the options to pass body on with. If body does not say which object it replaces, and the writer
-// may not create, they name the live object: the server, whatever the replica's own rules are, may create it if it is gone
-// by then. Without a live object it returns the refusal.
+// checkUpdate returns the options to pass body on with. If body does not say which object it replaces, they name the live
+// object where the body is made of that, and its state, unless the kind refuses such a body; and where the writer may
+// not create: the server, whatever the replica's own rules are, may create the object if it is gone by then. Without a live
+// object it returns the refusal.
 func (f forwarding) checkUpdate(ctx context.Context, subresource string, live *store.Object, body []byte, opts WriteOptions) (WriteOptions, error) {
 	sent, err := sentMetaOf(body)
+	refused := f.revisionRequired && subresource != scaleSubresource
+	if err == nil && opts.Patched && opts.Revision == 0 && live != nil && noRevision(sent.ResourceVersion) && !refused {
+		opts.Revision = live.Revision
+	}
 	named := err != nil || sent.UID != "" || !noRevision(sent.ResourceVersion) || opts.UID != "" || opts.Revision != 0
 	if named || opts.MayCreate == nil || subresource != "" {
 		return opts, nil // the server refuses what it cannot read

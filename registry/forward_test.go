@@ -239,3 +239,47 @@ func TestReplica_AnUpdateCreatesOnlyForThoseThatMay(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrNotFound)
 	}
 }
+
+// Another write comes between the read and the first attempts. As kubectl apply may, the patch takes the resourceVersion away.
+func TestReplica_APatchWithoutARevisionUndoesNoOtherWrite(t *testing.T) {
+	s, o := replicaOf(t, config())
+	create(t, o.store, widget("a", 1))
+	updates := 0
+	o.before = func() {
+		if updates++; updates < 3 {
+			_, _, err := o.store.Update(t.Context(), "default/a", grow(1), registry.WriteOptions{})
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, takeRevisionAway(t, s))
+	require.Equal(t, 3, updates)
+	last, err := o.store.Engine().Get(t.Context(), "default/a", engine.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, WidgetSpec{Size: 3, Color: "red"}, last.Value.Spec)
+}
+
+// As at the server.
+func TestReplica_APatchWithoutARevisionIsRefusedWhereOneIsRequired(t *testing.T) {
+	cfg := config()
+	cfg.Strategy.RevisionRequired = true
+	s, o := replicaOf(t, cfg)
+	create(t, o.store, widget("a", 1))
+	for _, at := range []*registry.Store[Widget]{s, o.store} {
+		require.ErrorContains(t, takeRevisionAway(t, at), "must be specified for an update")
+	}
+}
+
+// takeRevisionAway patches the object, and takes what says which it is away.
+func takeRevisionAway(t *testing.T, s *registry.Store[Widget]) error {
+	t.Helper()
+	p, err := registry.ParsePatch(registry.MergePatch, []byte(`{"metadata":{"resourceVersion":null,"uid":null},"spec":{"color":"red"}}`))
+	require.NoError(t, err)
+	_, _, err = s.Resources()[0].Update(t.Context(), "default/a", func(live registry.Item) ([]byte, error) {
+		now, err := live.JSON()
+		if err != nil {
+			return nil, err
+		}
+		return p.Apply(now)
+	}, registry.WriteOptions{Patched: true})
+	return err
+}

@@ -49,6 +49,9 @@ type WriteOptions struct {
 	// mean any.
 	UID      string
 	Revision engine.Revision
+	// Patched: the body is made of the live object, as by a patch. A replica then has the server compare the revision
+	// of that even if the body names none, so that a write in between is not undone.
+	Patched bool
 	// MaxBytes is how large an update, with a body or by a patch, and an apply may make an object, in bytes of
 	// JSON. An object that is larger already may be written as long as it does not grow. The error is a
 	// [*backend.TooLargeError]. Zero is no limit. A replica leaves this to the server that it passes writes on to.

@@ -176,6 +176,7 @@ func (c *call) patch(ctx context.Context) error {
 	if err := p.Check(opts); err != nil {
 		return unfit(err)
 	}
+	opts.Patched = true
 	var unapplied error
 	item, created, err := c.resource.Update(ctx, c.key(), func(live registry.Item) (patched []byte, err error) {
 		if live.IsZero() {

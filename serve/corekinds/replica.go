@@ -48,7 +48,7 @@ func untyped[T any](typed registry.Config[T]) registry.Config[object] {
 	cfg := registry.Config[object]{
 		NoDeleteCollection: typed.NoDeleteCollection, NoName: typed.NoName, NoAge: typed.NoAge, Fields: map[string]func(*object) string{}, Decoders: typed.Decoders,
 		StrategicMerge: func(any) (registry.Merge, error) { return typed.StrategicMerge(new(T)) },
-		Strategy:       registry.Strategy[object]{CreateOnUpdate: typed.Strategy.CreateOnUpdate},
+		Strategy:       registry.Strategy[object]{CreateOnUpdate: typed.Strategy.CreateOnUpdate, RevisionRequired: typed.Strategy.RevisionRequired},
 	}
 	for _, c := range typed.Columns {
 		cfg.Columns = append(cfg.Columns, registry.Column[object]{

@@ -88,8 +88,8 @@ func originDefinitions(ctx context.Context, cfg remote.Config, served []remote.S
 }
 
 // originKind returns the kind of a definition of the origin, in the version that clients prefer. It has what
-// the definition tells of reading the kind, and nothing about writing: the origin completes and checks what
-// is written, by the definition that it has by then.
+// the definition tells of reading the kind, and of writing only that an update has to name a revision: the origin
+// completes and checks what is written, by the definition that it has by then.
 func originKind(definition *object) (kind, error) {
 	unconverted := definition.DeepCopy()
 	unstructured.RemoveNestedField(unconverted.Object, "spec", "conversion") // the origin converts
@@ -107,6 +107,7 @@ func originKind(definition *object) (kind, error) {
 	return kind{versions: []registry.Config[object]{{
 		Kind: preferred.Kind, Schema: preferred.Schema, Columns: preferred.Columns, NoAge: preferred.NoAge,
 		Fields: preferred.Fields, HiddenFields: preferred.HiddenFields, Scale: preferred.Scale, Deprecated: preferred.Deprecated,
+		Strategy: registry.Strategy[object]{RevisionRequired: preferred.Strategy.RevisionRequired},
 	}}}, nil
 }
 
