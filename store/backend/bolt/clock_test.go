@@ -215,3 +215,40 @@ func TestNew_GivesUpTheNameIfTheClockEndsTheGoroutine(t *testing.T) {
 		ends.left.Store(0)
 	}
 }
+
+// History is discarded later if user code ends the goroutine that discards it: the Notify of a watch, which learns
+// of that, or the clock.
+func TestUpkeep_GoesOnThoughUserCodeEndsItsGoroutine(t *testing.T) {
+	for name, begin := range map[string]func(f *fixture, ends *ending){
+		"Notify": func(f *fixture, _ *ending) {
+			w, err := f.Watch(f.ctx, backend.WatchOptions{Notify: runtime.Goexit})
+			require.NoError(f, err)
+			_, err = w.Next(1)
+			require.NoError(f, err)
+			f.clock.Advance(2 * time.Minute)
+		},
+		"clock": func(f *fixture, ends *ending) {
+			ends.left.Store(1)
+			require.NoError(f, f.Compact(f.ctx, f.revision()))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := &ending{}
+			f := newFixture(t, func(f *fixture) {
+				ends.Clock, f.opts.Clock = f.clock, ends
+				f.cfg.Retain = window.Limits{MinEvents: 1, MinAge: time.Minute, MaxBytes: 1600}
+			})
+			f.flicker("a", 10)
+			f.file.Settle()
+			begin(f, ends)
+			f.file.Settle()
+			require.Zero(t, ends.left.Load())
+			f.flicker("a", 20)
+			for range 3 {
+				f.clock.Advance(2 * time.Minute)
+				f.file.Settle()
+			}
+			require.GreaterOrEqual(t, f.compacted(), f.revision()-5)
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/commit"
 	"github.com/watchmill/watchmill/store/backend/bolt/internal/journal"
 	"github.com/watchmill/watchmill/store/backend/internal/expiry"
+	"github.com/watchmill/watchmill/usercode"
 )
 
 // upkeep discards old history and deletes its records, in a goroutine that runs only
@@ -46,13 +47,24 @@ func (u *upkeep) stop() {
 	u.stopped = true
 }
 
+// run does what there is to do. If user code ends the goroutine, such as the Notify of a watch or the clock, what is left
+// waits for the next start.
 func (u *upkeep) run() {
-	for more := true; more; more = u.goOn() {
-		for _, b := range u.file.backends() {
-			if err := b.tidy(u.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
-				b.retryTidy(err)
-			}
+	done := false
+	defer func() {
+		if !done && u.goOn() {
+			u.done.Go(u.run)
 		}
+	}()
+	for more := true; more; more = u.goOn() {
+		usercode.Each(u.file.backends(), u.tidy)
+	}
+	done = true
+}
+
+func (u *upkeep) tidy(b *Backend) {
+	if err := b.tidy(u.isStopped); err != nil && !errors.Is(err, store.ErrClosed) {
+		b.retryTidy(err)
 	}
 }
 
