@@ -76,7 +76,8 @@ func proxyTo(t *testing.T, origin string) *httputil.ReverseProxy {
 	return httputil.NewSingleHostReverseProxy(at)
 }
 
-// table requests the objects at url as a table.
+// table requests the objects at url as a table, again as long as the answer is to come back, as it may be while the
+// server reads its objects.
 func table(t *testing.T, url string) (columns []string, rows [][]any, warning string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -84,6 +85,11 @@ func table(t *testing.T, url string) (columns []string, rows [][]any, warning st
 	req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
+	for resp.StatusCode == http.StatusTooManyRequests {
+		require.NoError(t, resp.Body.Close())
+		resp, err = http.DefaultClient.Do(req)
+		require.NoError(t, err)
+	}
 	defer resp.Body.Close()
 	require.Equal(t, 200, resp.StatusCode)
 	var answer struct {
