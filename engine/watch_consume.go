@@ -144,7 +144,7 @@ func (w *Watch[T]) Name() string { return w.core.Name() }
 // newest committed one, without the rest of an initial state. The events that a handler
 // got as one batch count until it has handled them all. Events that the dispatcher has
 // not filtered yet count whether the watch selects them or not. So do events of the
-// window while the watch catches up.
+// window while the watch catches up. Before a start that had not come, it counts from there.
 func (w *Watch[T]) Lag() uint64 { return w.core.Lag() }
 
 // Behind returns how long ago the oldest event was committed that was not delivered, or

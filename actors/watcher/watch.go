@@ -367,7 +367,8 @@ func (w *Watch) Lost() uint64 {
 // [Watch.Revision] to the newest commit, without the rest of an initial state. A
 // handler's batch counts until all of it is handled. Events that the dispatcher has
 // not evaluated yet count whether they are for the watch or not. So do events of
-// the window while the watch catches up. It is zero once the watch has ended.
+// the window while the watch catches up. Before a start that had not come, it counts from
+// there. It is zero once the watch has ended.
 func (w *Watch) Lag() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
