@@ -142,4 +142,5 @@ func TestConfig_TLSOfACertificateThatIsRenewed(t *testing.T) {
 		_, err = b.List(t.Context(), backend.ListOptions{})
 		require.NoError(t, err, "over a new connection")
 	}
+	require.Equal(t, "HTTP/2.0", *origin.protocol.Load())
 }
