@@ -207,15 +207,26 @@ func (x *killTest) resume(round int) int {
 	return len(want)
 }
 
-// agree returns a revision that all engines have come to.
+// agree returns a revision that all engines have come to, and that their windows reach back to: one that was behind a
+// compaction lists the state again, which may be of a later revision.
 func (x *killTest) agree() (at engine.Revision) {
 	x.Helper()
-	for _, p := range x.engines {
-		at = max(at, p.read(x))
-	}
-	for _, p := range x.engines {
-		require.Eventually(x, func() bool { return p.WaitForRevision(x.ctx, at) == nil }, killPatience, tick)
-	}
+	require.Eventually(x, func() bool {
+		at = 0
+		for _, p := range x.engines {
+			newest, err := p.backend.Revision(x.ctx)
+			if err != nil {
+				return false
+			}
+			at = max(at, newest)
+		}
+		for _, p := range x.engines {
+			if p.WaitForRevision(x.ctx, at) != nil || p.Stats().WindowFloor > at {
+				return false
+			}
+		}
+		return true
+	}, killPatience, tick)
 	return at
 }
 
