@@ -47,19 +47,15 @@ func (u *upkeep) stop() {
 	u.stopped = true
 }
 
-// run does what there is to do. If user code ends the goroutine, such as the Notify of a watch or the clock, what is left
-// waits for the next start.
+// run does what there is to do, and goes on in another goroutine if there is more by then: user code, such as the Notify of
+// a watch or the clock, may end this one.
 func (u *upkeep) run() {
-	done := false
 	defer func() {
-		if !done && u.goOn() {
+		if u.goOn() {
 			u.done.Go(u.run)
 		}
 	}()
-	for more := true; more; more = u.goOn() {
-		usercode.Each(u.file.backends(), u.tidy)
-	}
-	done = true
+	usercode.Each(u.file.backends(), u.tidy)
 }
 
 func (u *upkeep) tidy(b *Backend) {
