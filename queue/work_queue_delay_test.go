@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"math"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -393,10 +392,12 @@ func TestShutDown_EndsWorkersThoughTheTimerCannotBeStopped(t *testing.T) {
 		"ShutDown":          func(q *queue.WorkQueue[string]) { q.ShutDown() },
 		"ShutDownWithDrain": func(q *queue.WorkQueue[string]) { _ = q.ShutDownWithDrain(context.Background()) },
 	} {
-		for how, fail := range map[string]func(){"panic": func() { panic("stop") }, "Goexit": runtime.Goexit} {
+		for how, exits := range map[string]bool{"panic": false, "Goexit": true} {
 			t.Run(name+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					q := newWork(t, queue.WorkQueueConfig[string]{Clock: unstoppable{clock.Real(), fail}, Drain: queue.DrainWithout})
+					wire := &clocktest.Failing{Clock: clock.Real(), Exits: exits}
+					wire.Fail(clocktest.Stop, 0, 1)
+					q := newWork(t, queue.WorkQueueConfig[string]{Clock: wire, Drain: queue.DrainWithout})
 					require.NoError(t, q.AddAfter("delayed", time.Minute))
 					ended := make(chan error, 1)
 					go func() {
@@ -414,26 +415,6 @@ func TestShutDown_EndsWorkersThoughTheTimerCannotBeStopped(t *testing.T) {
 			})
 		}
 	}
-}
-
-// unstoppable is a clock whose timers go on, and call fail, when they are to stop.
-type unstoppable struct {
-	clock.Clock
-	fail func()
-}
-
-func (c unstoppable) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return unstoppableTimer{c.Clock.AfterFunc(d, f), c.fail}
-}
-
-type unstoppableTimer struct {
-	clock.Timer
-	fail func()
-}
-
-func (t unstoppableTimer) Stop() bool {
-	t.fail()
-	return false
 }
 
 // The times that are told of are not negative, though a virtual clock that is set back has no

@@ -1,6 +1,7 @@
 package clocktest
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Failing struct {
 	// Counts, if not nil, says which calls count; others do not fail. The duration is that
 	// of AfterFunc, zero for the others.
 	Counts func(call Call, d time.Duration) bool
+	// Exits makes it end the goroutine, as t.FailNow does, in place of a panic.
+	Exits bool
 
 	mu    sync.Mutex
 	plans map[Call]plan
@@ -75,9 +78,13 @@ func (t failingTimer) Stop() bool {
 }
 
 func (c *Failing) called(call Call, d time.Duration) {
-	if c.due(call, d) {
-		panic("the clock fails: " + string(call))
+	if !c.due(call, d) {
+		return
 	}
+	if c.Exits {
+		runtime.Goexit()
+	}
+	panic("the clock fails: " + string(call))
 }
 
 // due counts a call, and reports whether it is to panic.
