@@ -46,11 +46,13 @@ func (o *Options) withoutUpstream() error {
 	return &engine.ConfigError{Field: flag, Problem: "is for the server of --upstream, which is missing; give both or neither"}
 }
 
-// upstreamTLS returns a flag that is given and says how to speak TLS with --upstream, or "".
+// upstreamTLS returns the first flag that is given and says how to speak TLS with --upstream, or "".
 func (o *Options) upstreamTLS() string {
-	for flag, file := range map[string]string{"--upstream-ca": o.UpstreamCAFile, "--upstream-cert": o.UpstreamCertFile, "--upstream-key": o.UpstreamKeyFile} {
-		if file != "" {
-			return flag
+	for _, given := range []struct{ flag, file string }{
+		{"--upstream-ca", o.UpstreamCAFile}, {"--upstream-cert", o.UpstreamCertFile}, {"--upstream-key", o.UpstreamKeyFile},
+	} {
+		if given.file != "" {
+			return given.flag
 		}
 	}
 	return ""
